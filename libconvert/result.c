@@ -9,6 +9,7 @@
 #include "libconvert/profile/cut_stacks.h"
 #include "libconvert/profile/nameless.h"
 #include "libconvert/profile/profile.h"
+#include "libconvert/profile/runtimes.h"
 #include "libconvert/profile/weighed_sample.h"
 
 static const struct text kernel_name = {"[kernel.kallsyms]", sizeof "[kernel.kallsyms]" - 1};
@@ -131,6 +132,11 @@ static uint32_t count_rows(const struct profile *profile) {
     return libs_count(&profile->libs) + row_table_count(&profile->resources) + 2;
 }
 
+static const char *unmapped_code_reason(const struct profile *profile) {
+    const struct runtime *runtime = runtime_of_profile(profile);
+    return runtime ? runtime->lacks_names : "in no map of generated code";
+}
+
 static struct text shown_name(struct text name) { return text_equal(name, kernel_name) ? TEXT("kernel") : name; }
 
 /* Returns the name and the reason of a row of the counts. */
@@ -138,7 +144,7 @@ static struct missing_name describe(const struct profile *profile, uint32_t numb
     uint32_t lib_count = libs_count(&profile->libs), resource_count = row_table_count(&profile->resources);
     if (number == lib_count + resource_count)
         return (struct missing_name){.library = TEXT("code outside of files"),
-                                     .reason = number ? "in no map of generated code" : "the trace names no files"};
+                                     .reason = number ? unmapped_code_reason(profile) : "the trace names no files"};
     if (number > lib_count + resource_count)
         return (struct missing_name){.library = shown_name(kernel_name), .reason = unmapped_reason};
     if (number >= lib_count) {
@@ -300,7 +306,7 @@ static double cut_stack_share(const struct result_sources *sources) {
     for (size_t i = 0; i < ledger->entries.count; i++) {
         struct text cause = ledger_at(ledger, i)->cause;
         if (!text_starts_with(cause, TEXT(CUT_STACKS_CAUSE)) || !are_all_of_perf(sources)) continue;
-        struct cut_stacks sum = cut_stacks_count(profile, !text_equal(cause, TEXT(CUT_STACKS_WITHOUT_COPIES)));
+        struct cut_stacks sum = cut_stacks_count(profile, !text_starts_with(cause, TEXT(CUT_STACKS_WITHOUT_COPIES)));
         return sum.cut_weight > 0 ? sum.cut_weight / sum.stack_weight : 0;
     }
     return 0;

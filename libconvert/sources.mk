@@ -17,7 +17,7 @@ libconvert_sources := \
     libconvert/profile/ledger.c libconvert/profile/libs.c libconvert/profile/marker_label.c libconvert/profile/markers.c libconvert/profile/profile.c libconvert/profile/nameless.c \
     libconvert/profile/profile_allocations.c libconvert/profile/profile_finish.c \
     libconvert/profile/profile_markers.c libconvert/profile/profile_samples.c \
-    libconvert/profile/profile_threads.c libconvert/profile/profile_times.c libconvert/profile/reserved_types.c libconvert/profile/row_references.c \
+    libconvert/profile/profile_threads.c libconvert/profile/profile_times.c libconvert/profile/reserved_types.c libconvert/profile/row_references.c libconvert/profile/runtimes.c \
     libconvert/profile/drawn_waits.c libconvert/profile/rooted_waits.c libconvert/profile/stack_path.c libconvert/profile/stack_rebuild.c libconvert/profile/stack_table.c libconvert/profile/sweep.c \
     libconvert/profile/thin.c libconvert/profile/threads.c libconvert/profile/time_range.c \
     libconvert/profile/totals.c libconvert/profile/weighed_sample.c \

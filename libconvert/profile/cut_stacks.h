@@ -9,8 +9,9 @@
 /* How notes about many such stacks begin in the ledger; what to do about it follows. The summary shows them. */
 #define CUT_STACKS_CAUSE "stack that ends early: "
 
-/* The note about stacks that were recorded without copies (--call-graph dwarf). */
+/* How the notes about stacks of perf begin, without and with copies of stacks (--call-graph dwarf). */
 #define CUT_STACKS_WITHOUT_COPIES CUT_STACKS_CAUSE "record with --call-graph dwarf"
+#define CUT_STACKS_WITH_COPIES    CUT_STACKS_CAUSE "record with a larger --call-graph dwarf,BYTES"
 
 /* The note of recorder traces, whose reader knows the share, too. */
 #define CUT_STACKS_OF_TRACE \

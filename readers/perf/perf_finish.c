@@ -3,20 +3,25 @@
 #include "libconvert/base/memory.h"
 #include "libconvert/profile/cut_stacks.h"
 #include "libconvert/profile/launchers.h"
+#include "libconvert/profile/runtimes.h"
 #include "perf_callers.h"
 #include "perf_deferred.h"
 #include "perf_occurrences.h"
 #include "perf_off_cpu.h"
 #include "perf_programs.h"
 
-static struct text cut_stacks_advice(const struct profile *profile, bool has_copies) {
+static struct text cut_stacks_advice(struct profile *profile, bool has_copies) {
+    const struct runtime *runtime = runtime_of_profile(profile);
+    if (runtime && runtime->keeps_stacks)
+        return profile_text_format(profile, "%s, and run %s",
+                                   has_copies ? CUT_STACKS_WITH_COPIES : CUT_STACKS_WITHOUT_COPIES,
+                                   runtime->keeps_stacks);
     if (!has_copies) return TEXT(CUT_STACKS_WITHOUT_COPIES);
     if (text_starts_with(profile->meta.arguments, TEXT("gecko-convert record ")))
         return TEXT(CUT_STACKS_CAUSE
                     "record Go, and what else keeps frame pointers, with --call-graph fp, other programs "
                     "with a --stack-size of up to 65528, or name their libraries with --debug-dir");
-    return TEXT(CUT_STACKS_CAUSE
-                "record with a larger --call-graph dwarf,BYTES, or name its libraries with --debug-dir");
+    return TEXT(CUT_STACKS_WITH_COPIES ", or name its libraries with --debug-dir");
 }
 
 /* Enters the samples whose stacks end early in the ledger, if they are many: those with one function of the program and
