@@ -19,7 +19,8 @@ struct kept_file {
     int fd; /* -1: the file is not kept */
     uint32_t major, minor;
     uint64_t inode;
-    struct timespec changed; /* the last change of the contents, when it was kept */
+    struct index_identity path; /* its hash */
+    struct timespec changed;    /* the last change of the contents, when it was kept */
 };
 
 static struct {
@@ -107,11 +108,21 @@ static bool is_same(const struct kept_file *kept_file, const struct mapped_file 
            now.st_mtim.tv_nsec == kept_file->changed.tv_nsec;
 }
 
-static void note(const struct mapped_file *file, const char *path, const struct index_identity *key) {
+static struct kept_file look_at(const struct mapped_file *file, const char *path) {
     struct kept_file row = {.fd = -1, .major = file->major, .minor = file->minor, .inode = file->inode};
+    row.path = index_set_identity(path, strlen(path));
     if (kept.count < KEPT_COUNT_MAX) row.fd = open_to_keep(file, path, &row.changed);
     kept.count += row.fd >= 0;
+    return row;
+}
+
+static void note(const struct mapped_file *file, const char *path, const struct index_identity *key) {
+    struct kept_file row = look_at(file, path);
     if (!value_table_intern(&kept.files, key, &row)) close_kept(&row);
+}
+
+static bool is_at(const struct kept_file *file, const char *path) {
+    return index_identity_equal(file->path, index_set_identity(path, strlen(path)));
 }
 
 void kept_files_take(const struct mapped_file *file) {
@@ -124,9 +135,12 @@ void kept_files_take(const struct mapped_file *file) {
     struct text id = file->build_id.bytes_count ? file->build_id : name;
     struct index_identity key = index_set_identity(id.bytes, id.bytes_count);
     struct kept_file *known = value_table_find(&kept.files, &key);
+    bool has_id = file->build_id.bytes_count;
     if (!known && value_table_count(&kept.files) < KNOWN_COUNT_MAX) note(file, path, &key);
+    /* A copy has the build id of a file that need not be kept, and may be removed. */
+    if (known && known->fd < 0 && has_id && !is_at(known, path)) *known = look_at(file, path);
     /* Which of several files a sample is of, only build ids tell. */
-    if (known && known->fd >= 0 && !file->build_id.bytes_count && !is_same(known, file)) close_kept(known);
+    if (known && known->fd >= 0 && !has_id && !is_same(known, file)) close_kept(known);
 }
 
 bool kept_files_find(struct text build_id_or_path, char path[KEPT_PATH_BYTES]) {

@@ -338,6 +338,8 @@ def files_that_are_gone_have_names(folder):
             running.kill()
     ended = record("-o", "p.json", "sh", "-c", f"cp '{mix}' made; ./made 300; rm made", cwd=folder)
     check(ended.returncode == 0 and "parse" in text_of(folder / "p.json"), ended.stderr)
+    ended = record("-o", "p.folded", "sh", "-c", f"'{mix}' 50; cp '{mix}' copied; ./copied 300; rm copied", cwd=folder)
+    check(re.search("^copied;.*;parse", (folder / "p.folded").read_text(), re.M), f"a copy has no names: {ended.stderr}")
 
 
 def compile_worker(path, function, is_endless=False):
