@@ -33,8 +33,8 @@ void record_targets_parse(struct record *record, struct proc_ids *processes) {
         long pid = strtol(pids->values[i], &end, 10);
         if (*end || pid <= 0 || pid > INT32_MAX)
             failure_set(&record->failure, FAILURE_USAGE, "--pid: '%s' is not the number of a process", pids->values[i]);
-        if (!has_process(processes, (pid_t)pid) && !proc_ids_add(processes, (pid_t)pid))
-            failure_set_memory(&record->failure);
+        pid_t process = proc_process_of((pid_t)pid);
+        if (!has_process(processes, process) && !proc_ids_add(processes, process)) failure_set_memory(&record->failure);
     }
 }
 

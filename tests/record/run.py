@@ -321,6 +321,9 @@ def running_processes_are_recorded(folder):
             record_until(folder, lambda path: "parse" in text_of(path) and len(profile_of(path)["threads"]) == 5,
                          "functions of the process have no names, or threads are missing", "-p", f"{running.pid},{running.pid}",
                          "-p", str(running.pid))
+            thread = max(map(int, os.listdir(f"/proc/{running.pid}/task")))
+            record_until(folder, lambda path: "parse" in text_of(path) and len(profile_of(path)["threads"]) == 5,
+                         "a thread's number does not stand for its process", "-p", str(thread))
             if os.geteuid() == 0:
                 record_until(folder, lambda path: "parse" in text_of(path), "the process is not in the recording of the machine",
                              "-a")

@@ -185,6 +185,15 @@ pid_t proc_parent(pid_t pid) {
     return name_end && sscanf(name_end + 1, " %*c %d", &parent) == 1 ? parent : 0;
 }
 
+pid_t proc_process_of(pid_t id) {
+    char path[PATH_BYTES], bytes[4096];
+    int process;
+    snprintf(path, sizeof path, "/proc/%d/status", id);
+    bytes[regular_file_start(path, bytes, sizeof bytes - 1).bytes_count] = '\0';
+    const char *line = strstr(bytes, "\nTgid:");
+    return line && sscanf(line, " Tgid: %d", &process) == 1 ? process : id;
+}
+
 bool proc_process_append(struct kernel_stream *stream, pid_t pid) {
     char path[PATH_BYTES];
     struct proc_ids threads;

@@ -32,6 +32,9 @@ void proc_title_append(struct kernel_stream *stream, pid_t pid, uint64_t time_ns
 /* Returns the number of the process that started this one, or that has taken its place; 0: none, or unknown. */
 pid_t proc_parent(pid_t pid);
 
+/* Returns the number of the process that has the thread; `id` itself if there is none, or it is one. */
+pid_t proc_process_of(pid_t id);
+
 /* Appends records of the process's threads, names and mapped files. A process that has ended has none. Returns false if
  * this user may not see what is mapped. */
 bool proc_process_append(struct kernel_stream *stream, pid_t pid);
