@@ -16,14 +16,14 @@ struct filter_term {
     bool is_first_percent;
     bool is_last_percent;
     bool is_of_markers;             /* the times are those of the markers that the glob names */
-    enum event_treatment treatment; /* what becomes of events that the glob names */
-    bool is_used;                   /* the glob has named an event or a marker */
+    enum event_treatment treatment; /* what becomes of events that the glob matches */
+    bool is_used;                   /* the glob has matched an event or a marker */
 };
 
-/* A time of which everything is kept. */
+/* A range of time in which everything is kept. */
 struct kept_time {
     struct time_range range;
-    uint64_t before_ns; /* the sum of the lengths of those before */
+    uint64_t before_ns; /* the sum of the lengths of the ranges before this one */
 };
 
 enum { SCALE = 9 /* nanoseconds in a second, billionths of a percent */ };
@@ -58,9 +58,9 @@ static const char *const treatment_names[EVENT_TREATMENT_COUNT] = {[EVENT_SAMPLE
                                                                    [EVENT_DROPPED] = "drop"};
 
 static enum event_treatment treatment_of(struct text name) {
-    for (enum event_treatment i = EVENT_UNTOLD + 1; i < EVENT_TREATMENT_COUNT; i++)
+    for (enum event_treatment i = EVENT_DEFAULT + 1; i < EVENT_TREATMENT_COUNT; i++)
         if (text_equal(name, text_of(treatment_names[i]))) return i;
-    return EVENT_UNTOLD;
+    return EVENT_DEFAULT;
 }
 
 const char *event_treatment_name(enum event_treatment treatment) { return treatment_names[treatment]; }
@@ -102,7 +102,7 @@ static bool parse_times(struct filter *filter, struct text text) {
     return true;
 }
 
-/* In recordings of perf, a task that is gone has the ids -1. */
+/* In recordings of perf, a task that has ended has the ids -1. */
 static bool take_id(struct text *text, enum gecko_convert_filter_kind kind, int64_t *id) {
     uint64_t number;
     *id = -1;
@@ -133,7 +133,7 @@ static bool take_treatment(struct text *text, struct filter_term *term) {
         struct text rest = text_from(*text, at + 1);
         size_t word_bytes = text_find(rest, ',');
         term->treatment = treatment_of(text_slice(rest, 0, word_bytes));
-        if (term->treatment == EVENT_UNTOLD) continue;
+        if (term->treatment == EVENT_DEFAULT) continue;
         term->glob = text_slice(*text, 0, at);
         *text = text_from(rest, word_bytes);
         return term->glob.bytes_count > 0;
@@ -211,7 +211,8 @@ static void add_markers(struct filter *filter, const struct profile *profile, co
 
 static int compare_times(const void *a, const void *b) { return ORDER_BY(struct kept_time, range.first_ns, a, b); }
 
-/* Lengths are unsigned: of one without a start or an end, only differences of sums are used. */
+/* Returns a length that wraps around if the time has no start or no end. Only differences of sums of lengths are used,
+ * and those are right. */
 static uint64_t length_of(const struct kept_time *time) {
     return (uint64_t)time->range.last_ns - (uint64_t)time->range.first_ns;
 }
@@ -275,7 +276,7 @@ static int64_t add_to(int64_t origin_ns, int64_t offset_ns) {
     return __builtin_add_overflow(origin_ns, offset_ns, &time_ns) ? INT64_MAX : time_ns;
 }
 
-/* The time in a term from the first sample, on the trace's clock. */
+/* Converts a time of a term, which counts from the first sample, to the trace's clock. */
 static int64_t time_at(const struct filter *filter, int64_t first_ns, int64_t value, bool is_percent) {
     if (value == INT64_MIN || value == INT64_MAX) return value;
     if (!is_percent) return add_to(first_ns, value);
@@ -288,8 +289,8 @@ void filter_start(struct filter *filter, int64_t first_ns, struct failure *failu
     filter->is_started = true;
     if (filter->has_percent && filter->range.first_ns > filter->range.last_ns)
         failure_set(failure, FAILURE_USAGE,
-                    "--time: percent needs the time of the last sample, which only an uncompressed file of perf.data "
-                    "can tell in advance, and this input does not: give seconds");
+                    "--time: percent needs the time of the last sample, which only an uncompressed perf.data file "
+                    "has at its start, and this input does not: give seconds");
     COLUMN_EACH(const struct filter_term, term, &filter->terms) {
         if (term->kind != GECKO_CONVERT_FILTER_TIME || term->is_of_markers) continue;
         add_time(filter, time_at(filter, first_ns, term->first, term->is_first_percent),
@@ -301,7 +302,7 @@ void filter_start(struct filter *filter, int64_t first_ns, struct failure *failu
 /* ---- Judging. ---- */
 
 enum event_treatment filter_treat(struct filter *filter, const struct text *names, size_t name_count) {
-    enum event_treatment treatment = EVENT_UNTOLD;
+    enum event_treatment treatment = EVENT_DEFAULT;
     COLUMN_EACH(struct filter_term, term, &filter->terms) {
         for (size_t j = 0; j < name_count && term->kind == GECKO_CONVERT_FILTER_EVENT; j++) {
             if (!glob_matches(term->glob, names[j])) continue;
@@ -316,7 +317,7 @@ void filter_note_unused(const struct filter *filter, struct text events, struct 
     COLUMN_EACH(const struct filter_term, term, &filter->terms) {
         if (term->kind != GECKO_CONVERT_FILTER_EVENT || term->is_used) continue;
         char cause[1024];
-        int wanted = snprintf(cause, sizeof cause, FILTER_UNUSED_CAUSE "%.*s names no event; there are: %.*s",
+        int wanted = snprintf(cause, sizeof cause, FILTER_UNUSED_CAUSE "%.*s matches no event; the recording has: %.*s",
                               TEXT_ARGS(term->glob), TEXT_ARGS(events));
         struct text text = {cause, (size_t)wanted < sizeof cause ? (size_t)wanted : sizeof cause - 1};
         ledger_enter(ledger, LEDGER_VALUES, LEDGER_NOTED, text, 1, NULL);
@@ -327,7 +328,7 @@ static bool is_within(const struct filter_term *term, int64_t value) {
     return value >= term->first && value <= term->last;
 }
 
-/* Before the first sample, it is only certain that the time is before any that was given. */
+/* Before the first sample, only filters without a start are known to include the time. */
 static bool matches(const struct filter *filter, const struct filter_term *term, const struct filter_subject *subject) {
     switch (term->kind) {
         case GECKO_CONVERT_FILTER_TIME:

@@ -14,7 +14,7 @@ enum {
 
 /* What becomes of the samples of an event. */
 enum event_treatment {
-    EVENT_UNTOLD,  /* what the reader decides */
+    EVENT_DEFAULT, /* what the reader decides */
     EVENT_SAMPLES, /* the profile's samples */
     EVENT_TRACKS,  /* samples of threads of their own */
     EVENT_MARKERS, /* markers with stacks */
@@ -23,7 +23,7 @@ enum event_treatment {
     EVENT_TREATMENT_COUNT
 };
 
-/* What is kept, or left out: something in a thread. */
+/* Something in a thread, which the filters keep or leave out. */
 struct filter_subject {
     int64_t pid; /* PID_UNKNOWN: unknown */
     int64_t tid;
@@ -35,13 +35,13 @@ struct filter_subject {
 
 struct filter {
     struct column terms;     /* struct filter_term */
-    unsigned kinds;          /* a bit for each kind that was given */
-    bool has_percent;        /* the time's range has one */
-    bool is_started;         /* times are those of the trace's clock, no longer from the first sample */
+    unsigned kinds;          /* a bit for each kind of which a filter was given */
+    bool has_percent;        /* a time is in percent */
+    bool is_started;         /* `times` has the given times on the trace's clock */
     struct time_range range; /* the samples' range, if the trace tells it before them */
-    struct column times;     /* struct kept_time: in order, and apart; until is_started, those of markers alone */
+    struct column times; /* struct kept_time, in order and without overlaps; before is_started, only those of markers */
     struct ledger_tally tallies[FILTER_KIND_COUNT][GECKO_CONVERT_UNIT_COUNT];
-    uint64_t marker_counts[FILTER_KIND_COUNT]; /* markers of what is counted elsewhere, such as switches */
+    uint64_t marker_counts[FILTER_KIND_COUNT]; /* markers of something that is counted elsewhere, such as switches */
 };
 
 /* Parses the filters. Values that are not valid are latched as FAILURE_USAGE. Borrows the values. */
@@ -62,26 +62,28 @@ static inline bool filter_leaves_tasks(const struct filter *filter) {
 /* Returns the name of the option of that kind: "exclude-comm". Static. */
 const char *filter_name(unsigned kind);
 
-/* Returns whether times name markers ("@NAME"), whose ranges are not known yet. Nothing is in such a time. */
+/* Returns whether a time names markers ("@NAME") and filter_find_ranges has not found their ranges yet. Until then, the
+ * filter keeps nothing. */
 bool filter_awaits_markers(const struct filter *filter);
 
-/* Finds the ranges of the markers that times name, in a profile of the whole trace whose times are those of the trace's
- * clock. Latches FAILURE_USAGE if one of the names is that of no marker. */
+/* Finds the ranges of the markers that times name. `profile` has the whole trace, with times on the trace's clock.
+ * Latches FAILURE_USAGE if no marker has one of the names. */
 void filter_find_ranges(struct filter *filter, const struct profile *profile);
 
-/* Tells the time of the first sample. Latches FAILURE_USAGE if times are in percent and the range is not known. */
+/* Sets the time of the first sample. Latches FAILURE_USAGE if times are in percent and the range is not known. */
 void filter_start(struct filter *filter, int64_t first_ns, struct failure *failure);
 
-/* Returns what the last filter of events says that names the event by one of the names; EVENT_UNTOLD if none does. */
+/* Returns the treatment of an event: that of the last filter of events that matches one of the event's names;
+ * EVENT_DEFAULT if none does. */
 enum event_treatment filter_treat(struct filter *filter, const struct text *names, size_t name_count);
 
 /* Returns the value of --event for that treatment. Static. */
 const char *event_treatment_name(enum event_treatment treatment);
 
-/* How notes about filters that have named no event begin in the ledger. The summary shows them. */
+/* How notes in the ledger about filters that match no event begin. The summary shows them. */
 #define FILTER_UNUSED_CAUSE "--event: "
 
-/* Notes the filters of events that have named none. `events` lists those that there are. */
+/* Notes the filters of events that have matched none. `events` lists the events of the recording. */
 void filter_note_unused(const struct filter *filter, struct text events, struct ledger *ledger);
 
 /* Returns the thread as filters see it; the caller adds the processor and the times. */
@@ -95,8 +97,8 @@ static inline void filter_count(struct filter *filter, unsigned kind, enum gecko
     ledger_tally_add(&filter->tallies[kind][unit], count, position);
 }
 
-/* Returns whether a marker is kept; counts one that is not. An interval that reaches out of the given times is cut, so
- * that a long wait does not stretch the profile. A NULL filter keeps everything. */
+/* Returns whether a marker is kept; counts one that is not. Cuts an interval to the given times, so that a long wait
+ * does not stretch the profile. A NULL filter keeps everything. */
 bool filter_keeps_marker(struct filter *filter, const struct profile *profile, thread_id thread, int64_t *start_ns,
                          int64_t *end_ns);
 
@@ -115,11 +117,11 @@ int64_t filter_length_ns(const struct filter *filter, int64_t start_ns, int64_t 
  * processes after the given times unknown. */
 void filter_cut_recording(const struct filter *filter, struct profile *profile, int64_t end_ns);
 
-/* Leaves out of a profile in nanoseconds what the filter says, and enters in the ledger what that is. Times count from
- * the first sample, or from the first event of any kind if there are no samples. */
+/* Removes from a profile in nanoseconds what the filter leaves out, and enters that in the ledger. Times count from the
+ * first sample, or from the first event of any kind if there are no samples. */
 void filter_profile(struct filter *filter, struct profile *profile);
 
-/* Returns how many of the unit were left out. */
+/* Returns how many items of the unit were left out. */
 uint64_t filter_left_out(const struct filter *filter, enum gecko_convert_unit unit);
 
 /* Enters in the ledger what was counted. */

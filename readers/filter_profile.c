@@ -1,5 +1,5 @@
-/* Filters of profiles and of recorder traces. They act once all has been read, because threads tell their names,
- * processes and times in any order. */
+/* Filters of profiles and of recorder traces. They act after everything is read, because the names, processes and times
+ * of threads come in any order. */
 #include "filter.h"
 #include "libconvert/base/memory.h"
 
@@ -63,8 +63,9 @@ static void filter_allocations(struct filter *filter, struct profile *profile, t
 
 /* ---- What belongs to processes. ---- */
 
-/* Returns a thread of each process that the filters of threads keep; none if there is none. If threads of a process
- * have anything to show, the others do not count: a recorder's own thread does not keep the counters of its process. */
+/* Returns, for each process, a thread that the filters of threads keep; none if there is none. If some threads of a
+ * process have anything to show, its empty threads are ignored: a recorder's own thread must not keep the counters of
+ * its process. Free the array with memory_free. NULL if memory ran out (latched). */
 static thread_id *kept_threads(const struct filter *filter, const struct profile *profile) {
     thread_id *kept = memory_allocate(profile->failure, profile->processes.count * sizeof *kept);
     bool *are_shown = memory_allocate_zeroed(profile->failure, profile->processes.count, sizeof *are_shown);
@@ -85,7 +86,7 @@ static thread_id *kept_threads(const struct filter *filter, const struct profile
     return kept;
 }
 
-/* The changes before the first sample that is kept lead to where an accumulated counter begins. */
+/* The first sample that is kept of an accumulated counter gets the changes of those before it, too. */
 static void filter_counter(struct filter *filter, const struct profile *profile, struct counter *counter,
                            thread_id thread) {
     uint32_t kept_count = 0;
@@ -133,7 +134,7 @@ static void filter_overheads(const struct filter *filter, struct profile *profil
     profile->overheads.count = kept_count;
 }
 
-/* A process that is left out has no thread to be shown with, and one that is kept has what is left of it. */
+/* After filtering, a process without content must not be shown as one whose content was lost. */
 static void forget_empty_processes(struct profile *profile) {
     for (size_t i = 0; i < profile->processes.count; i++)
         ((struct process *)column_at(&profile->processes, i))->has_lost_content = false;

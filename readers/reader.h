@@ -10,7 +10,7 @@ struct filter;
 struct reader_options {
     enum gecko_convert_weight weight;
     enum gecko_convert_off_cpu off_cpu; /* only readers of perf apply it */
-    bool keeps_processors;              /* the same; samples tell theirs */
+    bool keeps_processors;              /* samples keep their processors; only readers of perf apply it */
     enum gecko_convert_root root;
     enum gecko_convert_weight_unit weight_unit;
     int64_t sample_interval_ns; /* 0: unknown */
@@ -22,7 +22,8 @@ struct reader_options {
      * Borrowed. */
     const struct debug_folders *debug_folders;
 
-    struct filter *filter; /* the part that becomes the profile, of kinds that the reader has; NULL: all; borrowed */
+    struct filter
+        *filter; /* the part that becomes the profile; has only filter_kinds of the reader; NULL: all; borrowed */
 
     const char *const *perf_maps; /* "PID=FILE": the process's perf map, wherever it ran; borrowed */
     size_t perf_map_count;
@@ -30,8 +31,8 @@ struct reader_options {
                                     borrowed */
 };
 
-/* How certain a reader is that an input has its format. If the input's name does not say so either, PROBE_IF_NAMED is
- * not enough. */
+/* How certain a reader is that an input has its format. PROBE_IF_NAMED is enough only if the name of the input has one
+ * of the reader's suffixes. */
 enum probe_score { PROBE_NO, PROBE_IF_NAMED, PROBE_MAYBE, PROBE_LIKELY, PROBE_SURE };
 
 enum { PROBE_BYTES = 64 * 1024 };
@@ -41,9 +42,9 @@ struct reader {
     const char *alias;           /* a former name; NULL: none */
     const char *title;           /* used in messages, for instance "perf script text" */
     const char *const *suffixes; /* suffixes of file names that tell the format, terminated by NULL; NULL: none */
-    const char *doubt;           /* what an input looks like that scores PROBE_IF_NAMED, used in a message */
+    const char *doubt;           /* describes an input that scores PROBE_IF_NAMED; used in a message */
 
-    bool is_of_perf;       /* it can tell when threads did not run, and on which processor samples were taken */
+    bool is_of_perf;       /* knows when threads did not run, and on which processors samples were taken */
     unsigned filter_kinds; /* the filters it can apply: a bit for each enum gecko_convert_filter_kind */
 
     /* Scores an input by its start: its first PROBE_BYTES or, if is_whole, all of it. */

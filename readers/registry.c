@@ -56,7 +56,7 @@ const struct reader *reader_detect(struct input *input, struct failure *failure)
     struct text start = text_slice(window, 0, PROBE_BYTES);
     struct choice best = {NULL, PROBE_NO};
     if (start.bytes_count) best = best_reader(start, is_whole);
-    /* A known format of other programs is more certain than a reader that is not. */
+    /* If a reader is not sure, a known format of another program is the better guess. */
     bool is_other = !best.reader || (best.score <= PROBE_MAYBE && foreign_is_known(start));
     if (is_other) {
         foreign_explain(input, start, is_whole, failure);

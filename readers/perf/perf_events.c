@@ -18,7 +18,7 @@ void perf_events_fini(struct perf_events *events) {
 
 static enum event_treatment choice_of(struct perf_events *events, struct text name) {
     const struct text names[] = {name, perf_event_base_name(name), perf_role_plain_name(name)};
-    return events->filter ? filter_treat(events->filter, names, sizeof names / sizeof *names) : EVENT_UNTOLD;
+    return events->filter ? filter_treat(events->filter, names, sizeof names / sizeof *names) : EVENT_DEFAULT;
 }
 
 /* Returns whether the name tells what the event is. A user can give it any other one: perf record -e
@@ -153,7 +153,7 @@ static bool tells_waits(const struct perf_events *events, const struct perf_even
 /* Returns whether the event can make the profile's samples. If the options name events that do, only those can. The
  * time in which threads waited says nothing of where they ran. */
 static bool is_eligible(const struct perf_events *events, const struct perf_event *event, bool is_any_chosen) {
-    enum event_treatment wanted = is_any_chosen ? EVENT_SAMPLES : EVENT_UNTOLD;
+    enum event_treatment wanted = is_any_chosen ? EVENT_SAMPLES : EVENT_DEFAULT;
     if (event->is_off_cpu_time && (!is_any_chosen || tells_waits(events, event))) return false;
     if (events->has_waits && event->is_switch && event->choice != EVENT_SAMPLES) return false;
     return event->sample_count && event->choice == wanted;
@@ -178,7 +178,7 @@ static void choose_main(struct perf_events *events) {
 }
 
 static enum event_treatment treatment_of(const struct perf_events *events, const struct perf_event *event) {
-    if (event->choice != EVENT_UNTOLD) return event->choice;
+    if (event->choice != EVENT_DEFAULT) return event->choice;
     if (tells_waits(events, event)) return EVENT_SAMPLES;
     if (events->has_waits && event->is_switch) return EVENT_MARKERS; /* its lengths are samples of waits */
     bool is_main =
@@ -246,7 +246,7 @@ struct text perf_events_names(const struct perf_events *events, enum event_treat
                               struct profile *profile) {
     struct text names = {0};
     COLUMN_EACH(const struct perf_event, event, &events->rows) {
-        bool is_wanted = treatment == EVENT_UNTOLD || (event->sample_count && event->treatment == treatment);
+        bool is_wanted = treatment == EVENT_DEFAULT || (event->sample_count && event->treatment == treatment);
         if (!is_wanted || !event->name.bytes_count) continue;
         names = names.bytes_count ? profile_text_format(profile, "%.*s, %.*s", TEXT_ARGS(names), TEXT_ARGS(event->name))
                                   : profile_text(profile, event->name);
@@ -294,5 +294,5 @@ void perf_events_enter(const struct perf_events *events, struct profile *profile
         tell(event, profile);
     }
     if (events->filter)
-        filter_note_unused(events->filter, perf_events_names(events, EVENT_UNTOLD, profile), &profile->ledger);
+        filter_note_unused(events->filter, perf_events_names(events, EVENT_DEFAULT, profile), &profile->ledger);
 }

@@ -106,8 +106,8 @@ void perf_events_treat(struct perf_events *events);
  * more than once. */
 bool perf_events_overlap(const struct perf_events *events);
 
-/* Returns the names of the events with that treatment, and with samples, as a text of the profile. EVENT_UNTOLD: of all
- * events. */
+/* Returns the names of the events with that treatment, and with samples, as a text of the profile. EVENT_DEFAULT: of
+ * all events. */
 struct text perf_events_names(const struct perf_events *events, enum event_treatment treatment,
                               struct profile *profile);
 

@@ -465,7 +465,7 @@ static bool tells_waits(const struct perf_recording *recording) {
 static uint32_t find_off_cpu_time(const struct perf_events *events) {
     for (uint32_t i = 0; i < events->rows.count; i++) {
         const struct perf_event *event = perf_events_at(events, i);
-        bool is_left = event->choice == EVENT_UNTOLD || event->choice == EVENT_SAMPLES;
+        bool is_left = event->choice == EVENT_DEFAULT || event->choice == EVENT_SAMPLES;
         if (event->is_off_cpu_time && event->has_period && is_left) return i;
     }
     return ID_NONE;

@@ -197,7 +197,8 @@ TEST(test_events) {
          "5/5 app 0 100 a\n5/5 app 100000000 100 b\n"
          "samples filtered 2 event page-faults\nperiods filtered 2 event page-faults\n"
          "records filtered 1 event probe:x without a stack\n"
-         "values noted 1 --event: none names no event; there are: cycles:u, cpu/event=0x3c,umask=0x1/pp, page-faults, "
+         "values noted 1 --event: none matches no event; the recording has: cycles:u, cpu/event=0x3c,umask=0x1/pp, "
+         "page-faults, "
          "probe:x\n",
          "5/5 instant 200000000 User cpu/event=0x3c,umask=0x1/pp cpu/event=0x3c,umask=0x1/pp{count=7} <c>\n"
          "5/5 instant 300000000 Kernel cpu/event=0x3c,umask=0x1/pp cpu/event=0x3c,umask=0x1/pp{count=7}\n"},
@@ -272,8 +273,8 @@ TEST(test_what_text_does_not_tell) {
     assert_refused(&reader_perf_script, text_of(no_time), time,
                    "--time cannot be applied: this sample has no time; print it with perf script -F +time");
     assert_refused(&reader_perf_script, text_of(text), percent,
-                   "--time: percent needs the time of the last sample, which only an uncompressed file of perf.data "
-                   "can tell in advance, and this input does not: give seconds");
+                   "--time: percent needs the time of the last sample, which only an uncompressed perf.data file "
+                   "has at its start, and this input does not: give seconds");
 }
 
 /* ---- perf.data. ---- */
@@ -329,8 +330,8 @@ TEST(test_recording_without_range) {
     const uint64_t ranges[][2] = {{0, 0}, {2000, 1000}, {1, UINT64_MAX}};
     for (size_t i = 0; i < sizeof ranges / sizeof *ranges; i++)
         assert_refused(&reader_perf_data, recording(ranges[i][0], ranges[i][1]), percent,
-                       "--time: percent needs the time of the last sample, which only an uncompressed file of "
-                       "perf.data can tell in advance, and this input does not: give seconds");
+                       "--time: percent needs the time of the last sample, which only an uncompressed perf.data file "
+                       "has at its start, and this input does not: give seconds");
 }
 
 /* Markers that overlap, that one has in another one, and that are apart; instants and other names do not count. */
