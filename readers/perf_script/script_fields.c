@@ -7,8 +7,8 @@
 /* A word of a text, with what is around it. */
 struct word {
     struct text text;
-    struct text behind; /* from the word's end on */
-    size_t gap_bytes;   /* number of spaces before it; SIZE_MAX for the first word */
+    struct text after; /* from the word's end on */
+    size_t gap_bytes;  /* number of spaces before it; SIZE_MAX for the first word */
 };
 
 /* Takes the next word off the start of *text. Returns false at the end. */
@@ -17,7 +17,7 @@ static bool take_word(struct text *text, struct word *word, bool is_first) {
     while (gap_bytes < text->bytes_count && text->bytes[gap_bytes] == ' ') gap_bytes++;
     word->gap_bytes = is_first ? SIZE_MAX : gap_bytes;
     word->text = cursor_take_token(text);
-    word->behind = *text;
+    word->after = *text;
     return word->text.bytes_count > 0;
 }
 
@@ -34,7 +34,7 @@ static bool is_number(const struct word *word) {
     return is_padded && is_hex(word->text);
 }
 
-/* ---- Fields behind a frame. ---- */
+/* ---- Fields after a frame. ---- */
 
 /* Recognises "FROM/TO/P/-/-/1": a branch, its prediction, and whether it began or aborted a transaction. */
 static bool is_branch(struct text word) {
@@ -68,9 +68,7 @@ static bool are_page_sizes(struct text text) {
     return !second.bytes_count || (is_page_size(second) && !cursor_take_token(&text).bytes_count);
 }
 
-/* Returns the kind of field that begins with the word; SCRIPT_FIELD_NONE if it is none of those that are behind a
- * frame.
- */
+/* Returns the kind of field that begins with the word; SCRIPT_FIELD_NONE if none of those that follow a frame does. */
 static enum script_field field_of(const struct word *word) {
     static const struct {
         struct text start;
@@ -84,7 +82,7 @@ static enum script_field field_of(const struct word *word) {
         if (text_starts_with(word->text, labels[i].start)) return labels[i].field;
     if (is_register(word->text)) return SCRIPT_FIELD_REGISTERS;
     if (is_branch(word->text)) return SCRIPT_FIELD_BRANCHES;
-    struct text sizes = {word->text.bytes, word->text.bytes_count + word->behind.bytes_count};
+    struct text sizes = {word->text.bytes, word->text.bytes_count + word->after.bytes_count};
     return are_page_sizes(sizes) ? SCRIPT_FIELD_DATA : SCRIPT_FIELD_NONE;
 }
 
@@ -127,11 +125,11 @@ struct text script_fields_cut(struct text text) {
 /* ---- The frame. ---- */
 
 /* Returns the length of the group in parentheses at the start of the text if a blank or the end follows it, otherwise
- * 0. */
-static size_t group_bytes(struct text text) {
+ * 0. Also returns 0 once *budget_bytes, which counts the bytes that were looked at, is used up. */
+static size_t group_bytes(struct text text, size_t *budget_bytes) {
     size_t depth = 0;
     if (!text.bytes_count || text.bytes[0] != '(') return 0;
-    for (size_t i = 0; i < text.bytes_count; i++) {
+    for (size_t i = 0; i < text.bytes_count && *budget_bytes; i++, --*budget_bytes) {
         depth += text.bytes[i] == '(';
         if (text.bytes[i] != ')' || --depth > 0) continue;
         return i + 1 == text.bytes_count || text_is_blank_byte(text.bytes[i + 1]) ? i + 1 : 0;
@@ -139,26 +137,21 @@ static size_t group_bytes(struct text text) {
     return 0;
 }
 
-/* Returns whether more template arguments open than close. A group among them is a type: "run<int (int) const>". */
-static bool is_in_arguments(struct text text) {
-    size_t open_count = 0, close_count = 0;
-    for (size_t i = 0; i < text.bytes_count; i++) {
-        open_count += text.bytes[i] == '<';
-        close_count += text.bytes[i] == '>';
-    }
-    return open_count > close_count;
-}
-
 /* Returns the frame at the start of the text: it ends with its library. If no library is printed, it ends where another
- * field begins. */
+ * field begins. A group among template arguments is a type, not a library: "run<int (int) const>". */
 static struct text frame_at_start(struct text text) {
+    enum { LOOKS_PER_BYTE = 64 }; /* a hostile line must not take time quadratic in its length */
+    size_t budget_bytes = LOOKS_PER_BYTE * text.bytes_count, seen_bytes = 0;
+    int64_t open_count = 0; /* template arguments that are open after seen_bytes */
     struct text left = text;
     struct word word;
     for (bool is_first = true; take_word(&left, &word, is_first); is_first = false) {
         size_t start = (size_t)(word.text.bytes - text.bytes);
-        size_t bytes_count = group_bytes(text_from(text, start));
-        if (bytes_count && !is_in_arguments(text_slice(text, 0, start)))
-            return text_slice(text, 0, start + bytes_count);
+        size_t bytes_count = group_bytes(text_from(text, start), &budget_bytes);
+        if (!bytes_count) continue;
+        for (; seen_bytes < start; seen_bytes++)
+            open_count += (text.bytes[seen_bytes] == '<') - (text.bytes[seen_bytes] == '>');
+        if (open_count <= 0) return text_slice(text, 0, start + bytes_count);
     }
     return script_fields_cut(text);
 }
@@ -167,7 +160,7 @@ static struct text frame_at_start(struct text text) {
 static bool is_unpadded_address(const struct word *word) {
     enum { DIGITS_MIN = 4 };
     struct word next;
-    struct text left = word->behind;
+    struct text left = word->after;
     if (word->text.bytes_count < DIGITS_MIN || !is_hex(word->text) || !take_word(&left, &next, false)) return false;
     return next.text.bytes[0] != '(' && !is_number(&next) && !begins_field(&next);
 }
@@ -196,22 +189,25 @@ static enum numbers take_numbers(struct text *left, struct word *word) {
     return NUMBERS_OF_FRAME;
 }
 
-/* The address of data can have a symbol and a library, too. So the last frame counts if only numbers, a data source and
- * a control group are between the two. */
+/* An address of data can have a symbol and a library, too, like a frame. So the last candidate is the frame if only
+ * numbers, a data source and a control group separate it from the one before. */
 struct text script_fields_frame(struct text rest) {
+    enum { CANDIDATES_MAX = 8 }; /* perf prints at most two */
     struct text frame = {0}, left = rest;
     struct word word;
-    bool has_symbol = false, is_behind_path = false;
+    unsigned candidate_count = 0;
+    bool has_symbol = false, follows_path = false;
     for (bool is_first = true; take_word(&left, &word, is_first) && !begins_field(&word); is_first = false) {
-        bool is_address = is_number(&word) || (is_behind_path && is_hex(word.text));
-        is_behind_path = word.text.bytes[0] == '/';
-        if (has_symbol && !is_address && !is_behind_path) break;
+        bool is_address = is_number(&word) || (follows_path && is_hex(word.text));
+        follows_path = word.text.bytes[0] == '/';
+        if (has_symbol && !is_address && !follows_path) break;
         if (!is_address) continue;
         enum numbers numbers = take_numbers(&left, &word);
         struct text start = text_from(rest, (size_t)(word.text.bytes - rest.bytes));
         has_symbol = numbers == NUMBERS_OF_FRAME;
         if (numbers == NUMBERS_ALONE && !frame.bytes_count) frame = word.text;
         if (!has_symbol) continue;
+        if (candidate_count++ == CANDIDATES_MAX) break;
         frame = frame_at_start(start);
         left = text_from(start, frame.bytes_count);
     }
@@ -228,13 +224,17 @@ static bool ends_frame(struct text text) {
 }
 
 struct text script_fields_cut_frame(struct text payload) {
+    enum { CANDIDATES_MAX = 64 }; /* payloads have few addresses that are padded like a frame's */
     struct text left = payload;
     struct perf_frame_line frame;
     struct word word;
+    unsigned candidate_count = 0;
     if (!ends_frame(payload)) return payload;
     for (bool is_first = true; take_word(&left, &word, is_first); is_first = false) {
         size_t start = (size_t)(word.text.bytes - payload.bytes);
-        if (!is_number(&word) || !script_frame_line_parse(text_from(payload, start), &frame)) continue;
+        if (!is_number(&word)) continue;
+        if (candidate_count++ == CANDIDATES_MAX) break;
+        if (!script_frame_line_parse(text_from(payload, start), &frame)) continue;
         if (frame.has_offset || text_ends_with(payload, TEXT(")"))) return text_trim_end(text_slice(payload, 0, start));
     }
     return payload;

@@ -1,6 +1,6 @@
-/* The fields that perf script prints besides a sample's stack: before and behind the only frame of a recording without
- * -g, which is on the event line, or on a line of their own behind a stack. They have no separators, and nothing in the
- * text tells which there are.
+/* The fields that perf script prints besides a sample's stack: on the event line, before and after the only frame of a
+ * recording without -g, or on a line of their own after a stack. They have no separators, and nothing in the text says
+ * which fields were printed.
  *
  * Layout: Linux tools/perf/builtin-script.c, process_event and perf_sample__fprintf_bts: flags of a branch, payload,
  * address of data (with its symbol and library), data source, weights, control group; the frame; the target of a branch
@@ -26,11 +26,11 @@ struct text script_fields_cut_frame(struct text payload);
 /* Takes the address of data, in 16 columns, off the end of a tracepoint's payload. Returns false if it is not there. */
 bool script_fields_cut_address(struct text *payload, uint64_t *address);
 
-/* Returns what precedes the first field of those behind a frame: all of the text if there is none. Its first word is
- * not taken for a field. */
+/* Returns what precedes the first field that can follow a frame: all of the text if there is none. The first word of
+ * the text is never taken for a field. */
 struct text script_fields_cut(struct text text);
 
-/* Returns whether the line consists of fields that are behind a frame. */
+/* Returns whether the line consists of fields that can follow a frame. */
 bool script_fields_are(struct text line);
 
 /* Kinds of fields. */

@@ -1356,6 +1356,32 @@ TEST(test_events_of_any_name) {
     free(trace);
 }
 
+/* Each of these event lines once took time quadratic in its length. */
+TEST(test_long_fields) {
+    if (HAS_THREAD_SANITIZER) skip(); /* only one thread reads */
+    static const struct {
+        const char *start, *unit, *end;
+    } rows[] = {
+        {"a 1/1 1.0: cycles:      401000 ", "( ", ""},
+        {"a 1/1 1.0: cycles:      401000 f< ", "() ", ""},
+        {"a 1/1 1.0: cycles:      401000 f", "  401000 f", ""},
+        {"a 1/1 1.0: sched:sched_waking: x ", "0000000000401000\t", ")"},
+    };
+    enum { LINE_BYTES = 1 << 20 };
+    char *line = malloc(LINE_BYTES + 64);
+    assert_non_null(line);
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        char *end = stpcpy(line, rows[i].start);
+        while (end < line + LINE_BYTES) end = stpcpy(end, rows[i].unit);
+        strcpy(stpcpy(end, rows[i].end), "\n\n");
+        struct reading reading;
+        read_text(&reading, line);
+        assert_int_equal(reading.profile.ledger.read[LEDGER_LINES], 2);
+        reading_fini(&reading);
+    }
+    free(line);
+}
+
 TEST(test_probe) {
     static const struct {
         const char *start;
