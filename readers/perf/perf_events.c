@@ -2,6 +2,7 @@
 
 #include <stdio.h>
 
+#include "libconvert/base/byte_buffer.h"
 #include "libconvert/base/memory.h"
 
 void perf_events_init(struct perf_events *events, struct filter *filter, struct failure *failure) {
@@ -244,14 +245,16 @@ bool perf_events_overlap(const struct perf_events *events) {
 
 struct text perf_events_names(const struct perf_events *events, enum event_treatment treatment,
                               struct profile *profile) {
-    struct text names = {0};
+    struct byte_buffer names = {.failure = profile->failure};
     COLUMN_EACH(const struct perf_event, event, &events->rows) {
         bool is_wanted = treatment == EVENT_DEFAULT || (event->sample_count && event->treatment == treatment);
         if (!is_wanted || !event->name.bytes_count) continue;
-        names = names.bytes_count ? profile_text_format(profile, "%.*s, %.*s", TEXT_ARGS(names), TEXT_ARGS(event->name))
-                                  : profile_text(profile, event->name);
+        if (names.bytes_count) byte_buffer_append(&names, TEXT(", "));
+        byte_buffer_append(&names, event->name);
     }
-    return names;
+    struct text joined = names.bytes_count ? profile_text(profile, byte_buffer_text(&names)) : (struct text){0};
+    byte_buffer_fini(&names);
+    return joined;
 }
 
 /* ---- What became of events. ---- */

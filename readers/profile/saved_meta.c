@@ -1,6 +1,7 @@
 /* "meta" and "libs": what was recorded, where and how. */
 #include <inttypes.h>
 
+#include "libconvert/base/byte_buffer.h"
 #include "libconvert/base/id_column.h"
 #include "libconvert/format/common_format.h"
 #include "libconvert/format/gecko_format.h"
@@ -77,14 +78,16 @@ struct category_pair saved_category_at(struct saved_reader *reader, int64_t cate
 
 /* Joins the texts of a list by commas. */
 static struct text take_list(struct saved_reader *reader) {
-    struct text list = TEXT("");
+    struct byte_buffer list = {.failure = reader->profile->failure};
     bool is_first = true;
     JSON_EACH(reader->json) {
-        struct text part = saved_text(reader);
-        list = is_first ? part : profile_text_format(reader->profile, "%.*s,%.*s", TEXT_ARGS(list), TEXT_ARGS(part));
+        if (!is_first) byte_buffer_append(&list, TEXT(","));
+        byte_buffer_append(&list, saved_text(reader));
         is_first = false;
     }
-    return list;
+    struct text joined = list.bytes_count ? profile_text(reader->profile, byte_buffer_text(&list)) : TEXT("");
+    byte_buffer_fini(&list);
+    return joined;
 }
 
 static bool read_configuration_part(struct saved_reader *reader, struct text key, void *context) {

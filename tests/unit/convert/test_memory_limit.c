@@ -297,6 +297,32 @@ TEST(test_a_conversion_beyond_its_limit_fails, begin_conversion, end_conversion)
     free(text.bytes);
 }
 
+static enum gecko_convert_status convert_within(struct conversion *conversion, uint64_t limit_bytes,
+                                                struct growing_text *text) {
+    conversion->options.max_memory_bytes = limit_bytes;
+    enum gecko_convert_status status = convert_trace(conversion, close_text(text));
+    free(text->bytes);
+    return status;
+}
+
+/* The profile names all events in one text. Adding them to it one by one once kept each of its starts. */
+TEST(test_many_names_take_little_memory, begin_conversion, end_conversion) {
+    struct growing_text text;
+    open_text(&text);
+    for (int i = 0; i < 4000; i++) fprintf(text.file, "app 1/1 1.0: event-of-no-other-name-%d:\n\t10 f (/a)\n\n", i);
+    assert_int_equal(convert_within(*state, 40 * MIB, &text), GECKO_CONVERT_GOOD);
+    open_text(&text);
+    fputs(
+        "{\"meta\":{\"preprocessedProfileVersion\":60,\"version\":31,\"interval\":1,\"startTime\":0,\"product\":\"a\","
+        "\"processType\":0,\"stackwalk\":1,\"categories\":[{\"name\":\"Other\",\"color\":\"grey\",\"subcategories\":"
+        "[\"Other\"]}],\"markerSchema\":[],\"configuration\":{\"capacity\":0,\"threads\":[],\"features\":[\"first\"",
+        text.file);
+    for (int i = 0; i < 4000; i++) fprintf(text.file, ",\"feature-of-no-other-name-%d\"", i);
+    fputs("]}},\"libs\":[],\"shared\":{\"stringArray\":[]},\"threads\":[]}", text.file);
+    /* This profile has no samples, which is found once all of it is read. */
+    assert_int_equal(convert_within(*state, 40 * MIB, &text), GECKO_CONVERT_BAD_INPUT);
+}
+
 /* Returns the peak memory of a conversion in a process of its own. */
 static long peak_kib_of(struct conversion *conversion, enum gecko_convert_status status) {
     pid_t child = fork();
