@@ -222,7 +222,7 @@ struct reference {
     uint64_t number;
 };
 
-/* Parses what follows the key at `at`. Returns false if the object has more members. */
+/* Parses what follows the key at `at` in the rest of the slab. Returns false if the object has more members. */
 static bool parse_reference(struct json_slabs *reader, struct text json, size_t at, struct reference *reference) {
     size_t from = skip_blanks(json, at);
     if (!byte_is(json, from, ':')) return false;
@@ -236,7 +236,8 @@ static bool parse_reference(struct json_slabs *reader, struct text json, size_t 
     reference->end = from + 1;
     if (is_number && byte_is(json, from, '}')) return true;
     if (!is_number || !byte_is(json, from, ','))
-        FAIL(reader, "slab %" PRId64 " refers at its byte %zu to a slab that has no number", reader->current, at);
+        FAIL(reader, "slab %" PRId64 " refers at its byte %zu to a slab that has no number", reader->current,
+             reader->slabs[reader->current].done_bytes + at);
     return false;
 }
 

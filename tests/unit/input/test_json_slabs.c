@@ -233,6 +233,7 @@ TEST(test_lies_in_references) {
         {"[{\"$s\":1.5}]", "slab 0 refers at its byte 6 to a slab that has no number"},
         {"[{\"$s\":\"1\"}]", "slab 0 refers at its byte 6 to a slab that has no number"},
         {"[{\"$s\":1", "slab 0 refers at its byte 6 to a slab that has no number"},
+        {"[{\"$s\":1},{\"$s\":-1}]", "slab 0 refers at its byte 15 to a slab that has no number"},
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         static const int32_t numbers[] = {1};
