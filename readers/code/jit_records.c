@@ -135,11 +135,11 @@ static bool read_next(struct dump *dump) {
     uint32_t kind = u32_at(bytes, 0);
     size_t wanted_bytes =
         kind == RECORD_UNWINDING ? UNWINDING_AT + 2 * EH_FRAME_BYTES_MAX : LOAD_NAME_AT + NAME_BYTES_MAX;
-    dump->damaged_count +=
-        !read_record(dump, kind, peek(dump->input, wanted_bytes < record_bytes ? wanted_bytes : record_bytes));
+    bool is_good =
+        read_record(dump, kind, peek(dump->input, wanted_bytes < record_bytes ? wanted_bytes : record_bytes));
     /* A process that is killed may leave part of a record. */
     bool is_whole = input_skip(dump->input, record_bytes);
-    dump->damaged_count += !is_whole;
+    dump->damaged_count += !is_good || !is_whole;
     return is_whole;
 }
 

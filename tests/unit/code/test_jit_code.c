@@ -260,4 +260,13 @@ TEST(damaged_call_frame_information_is_left_out, set_up, tear_down) {
     assert_int_equal(test.jit.notes[JIT_NOTE_DAMAGED], sizeof sizes / sizeof *sizes + 1);
 }
 
+/* A process that is killed while it writes leaves part of a record. */
+TEST(part_of_a_record_counts_once, set_up, tear_down) {
+    test.dump.count--;
+    write_dump("jit-77.dump");
+    offer("jit-77.dump");
+    assert_name(CODE, INT64_MAX, "second", CODE);
+    assert_int_equal(test.jit.notes[JIT_NOTE_DAMAGED], 1);
+}
+
 int main(void) { return unit_tests_run(NULL, NULL); }
