@@ -256,5 +256,5 @@ static bool send_text(struct channel *channel, struct text text) {
 
 bool unwind_extract_ask(struct channel *channel, const struct lib *lib, struct unwind_extract *extract) {
     return send_text(channel, lib->name) && send_text(channel, lib->path) && send_text(channel, lib->code_id) &&
-           channel_receive(channel, extract, sizeof *extract);
+           channel_receive(channel, extract, sizeof *extract) && extract->part_count <= UNWIND_PARTS_MAX;
 }
