@@ -287,10 +287,12 @@ static int64_t time_at(const struct filter *filter, int64_t first_ns, int64_t va
 void filter_start(struct filter *filter, int64_t first_ns, struct failure *failure) {
     if (filter->is_started) return;
     filter->is_started = true;
-    if (filter->has_percent && filter->range.first_ns > filter->range.last_ns)
+    if (filter->has_percent && filter->range.first_ns > filter->range.last_ns) {
         failure_set(failure, FAILURE_USAGE,
                     "--time: percent needs the time of the last sample, which only an uncompressed perf.data file "
                     "has at its start, and this input does not: give seconds");
+        return;
+    }
     COLUMN_EACH(const struct filter_term, term, &filter->terms) {
         if (term->kind != GECKO_CONVERT_FILTER_TIME || term->is_of_markers) continue;
         add_time(filter, time_at(filter, first_ns, term->first, term->is_first_percent),

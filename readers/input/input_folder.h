@@ -33,7 +33,7 @@ struct input_folder {
     size_t path_count;
 };
 
-/* Lists the files of the recording. A path that is not such a folder has none. Latches FAILURE_MEMORY only. */
+/* Lists the files of the recording. A path that is not such a folder has none. */
 void input_folder_list(struct input_folder *folder, const char *path, struct failure *failure);
 
 void input_folder_fini(struct input_folder *folder);

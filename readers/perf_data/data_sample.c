@@ -1,5 +1,7 @@
 #include "data_sample.h"
 
+#include "data_numbers.h"
+
 /* ---- Fields. ---- */
 
 /* Parses counters: a single value followed by optional words, or a group with one value per member. */
@@ -150,7 +152,6 @@ int32_t data_sample_processor(const struct data_sample *sample) {
 bool data_record_time(const struct data_record *record, const struct data_attr *attr, uint64_t *time_ns) {
     uint64_t fields = attr->sample_type;
     if (!(fields & SAMPLE_TIME)) return false;
-    enum { RECORD_SAMPLE = 9 };
     bool is_sample = record->type == RECORD_SAMPLE;
     struct text bytes = is_sample ? record->payload : data_record_trailer(record, attr);
     uint64_t before = fields & (is_sample ? SAMPLE_IDENTIFIER | SAMPLE_IP | SAMPLE_TID : SAMPLE_TID);
