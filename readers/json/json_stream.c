@@ -94,14 +94,18 @@ static inline bool skip_blanks(struct json_stream *stream) {
     }
 }
 
-/* ---- Life. ---- */
+/* Returns the text from the current position: fewer bytes than wanted only where it ends. */
+static struct text peek(struct json_stream *stream, size_t bytes_count) {
+    while ((size_t)(stream->end - stream->at) < bytes_count && refill(stream, stream->at)) {
+    }
+    return (struct text){stream->at, (size_t)(stream->end - stream->at)};
+}
+
+/* ---- Initialising and finishing. ---- */
 
 static void skip_byte_order_mark(struct json_stream *stream) {
     static const struct text mark = TEXT("\xef\xbb\xbf");
-    while (stream->end - stream->at < (ptrdiff_t)mark.bytes_count && refill(stream, stream->at)) {
-    }
-    struct text start = {stream->at, (size_t)(stream->end - stream->at)};
-    if (text_starts_with(start, mark)) stream->at += mark.bytes_count;
+    if (text_starts_with(peek(stream, mark.bytes_count), mark)) stream->at += mark.bytes_count;
 }
 
 static void init_text(struct json_stream *stream, struct text text, struct position position, struct failure *failure) {
@@ -168,10 +172,7 @@ enum json_kind json_peek_kind(struct json_stream *stream) {
 }
 
 bool json_starts_with(struct json_stream *stream, struct text start) {
-    if (json_peek_kind(stream) == JSON_END) return false;
-    while ((size_t)(stream->end - stream->at) < start.bytes_count && refill(stream, stream->at)) {
-    }
-    return text_starts_with((struct text){stream->at, (size_t)(stream->end - stream->at)}, start);
+    return json_peek_kind(stream) != JSON_END && text_starts_with(peek(stream, start.bytes_count), start);
 }
 
 static bool expect(struct json_stream *stream, enum json_kind wanted) {
@@ -246,10 +247,7 @@ bool json_next_key(struct json_stream *stream, struct text *key) {
 /* ---- Words. ---- */
 
 static bool take_word(struct json_stream *stream, struct text word) {
-    while ((size_t)(stream->end - stream->at) < word.bytes_count && refill(stream, stream->at)) {
-    }
-    struct text rest = {stream->at, (size_t)(stream->end - stream->at)};
-    if (!text_starts_with(rest, word)) return fail_syntax(stream, "a value is missing here");
+    if (!text_starts_with(peek(stream, word.bytes_count), word)) return fail_syntax(stream, "a value is missing here");
     stream->at += word.bytes_count;
     return true;
 }
@@ -423,9 +421,7 @@ static bool take_hex(const char *digits, uint32_t *value) {
 static bool take_code(struct json_stream *stream) {
     enum { ESCAPE_BYTES = 6 };
     uint32_t code, low;
-    while (stream->end - stream->at < 2 * ESCAPE_BYTES && refill(stream, stream->at)) {
-    }
-    if (stream->end - stream->at < ESCAPE_BYTES) return fail_end(stream);
+    if (peek(stream, 2 * ESCAPE_BYTES).bytes_count < ESCAPE_BYTES) return fail_end(stream);
     if (!take_hex(stream->at + 2, &code)) return fail_syntax(stream, "this is no escape");
     stream->at += ESCAPE_BYTES;
     bool has_partner = code >= 0xd800 && code < 0xdc00 && stream->end - stream->at >= ESCAPE_BYTES &&
@@ -442,9 +438,7 @@ static bool take_code(struct json_stream *stream) {
 }
 
 static bool take_escape(struct json_stream *stream) {
-    while (stream->end - stream->at < 2 && refill(stream, stream->at)) {
-    }
-    if (stream->end - stream->at < 2) return fail_end(stream);
+    if (peek(stream, 2).bytes_count < 2) return fail_end(stream);
     if (stream->at[1] == 'u') return take_code(stream);
     for (size_t i = 0; i + 1 < sizeof simple_escapes; i += 2) {
         if (simple_escapes[i] != stream->at[1]) continue;
