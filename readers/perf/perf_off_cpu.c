@@ -359,7 +359,8 @@ static void add_waits(const struct adding *adding, struct thread *thread, const 
         if (!find_part(adding, wait, &life, &start_ns, &end_ns)) continue;
         at = add_running(adding, &timeline, at, start_ns);
         if (!wait->is_left_out) {
-            stack_id stack = stack_of_wait(adding, wait->stack, wait->state);
+            bool is_unseen = wait->start_ns == TIME_NONE && thread->start_ns < adding->first_ns;
+            stack_id stack = stack_of_wait(adding, wait->stack, is_unseen ? PERF_STATE_UNKNOWN : wait->state);
             add_unsampled(adding, &timeline, start_ns);
             add_stop(adding, &timeline, start_ns);
             add_wait(adding, timeline.all, stack, start_ns, end_ns, count_cpu(adding, &timeline, start_ns));
@@ -543,11 +544,24 @@ void perf_off_cpu_place_sums(struct perf_recording *recording) {
     }
 }
 
+/* Returns whether a clock found no thread running for so long before the first event that events were not recorded
+ * then: perf record --delay records only tasks at first. Some kernels' clocks tick every 10 ms, whatever their interval
+ * is. */
+static bool is_delayed(const struct perf_recording *recording) {
+    const int64_t intervals_max = 20, gap_ns_max = 20000000;
+    const struct perf_events *events = &recording->events;
+    if (events->main == ID_NONE || recording->first_event_ns == TIME_NONE) return false;
+    bool is_clock = perf_events_at(events, events->main)->unit == PERF_EVENT_CLOCK_NS;
+    int64_t gap_ns = recording->first_event_ns - recording->first_time_ns;
+    return is_clock && gap_ns > gap_ns_max && gap_ns / intervals_max > recording->profile->meta.interval_ns;
+}
+
 /* perf records the tasks of a whole machine before it begins to record events, and then something happens at once. Some
  * processes may wait or run for long before their first event. */
 static int64_t find_first_ns(const struct perf_recording *recording) {
     int64_t first_ns = recording->first_time_ns, first_event_ns = recording->first_event_ns;
-    return recording->is_of_processors ? time_later(first_ns, first_event_ns) : first_ns;
+    bool begins_with_events = recording->is_of_processors || is_delayed(recording);
+    return begins_with_events ? time_later(first_ns, first_event_ns) : first_ns;
 }
 
 /* Returns whether the recording tells when threads end. perf records no last switch of a thread if it records some

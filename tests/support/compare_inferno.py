@@ -29,8 +29,8 @@ REASONS = {
         "wakeups-exit",
     "the main event, not the first one, of which inferno takes records for an event too":
         "event-tie exec-rename exec-twice filtered-parents fork-renamed forked-mappings fp-mmap-task hybrid lost "
-        "merged-threads misc mmap-task multi-event off-cpu off-cpu-exec off-cpu-exit off-cpu-only off-cpu-time "
-        "off-cpu-time-filtered off-cpu-time-only "
+        "merged-threads misc mmap-task multi-event off-cpu off-cpu-delayed off-cpu-exec off-cpu-exit off-cpu-only "
+        "off-cpu-time off-cpu-time-filtered off-cpu-time-only "
         "off-cpu-lost off-cpu-time-track off-cpu-two-clocks other-records pid-reuse switch switch-cpu-wide switch-events "
         "tracepoint-no-stack tracepoint-stacks tracepoints-outnumber",
     "names of threads, which inferno cuts at a number":
