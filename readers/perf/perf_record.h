@@ -70,6 +70,9 @@ struct perf_line {
 /* Bounds how many events the ledger names. A parser that may find more names the last one for all others. */
 enum { PERF_EVENTS_MAX = 4096 };
 
+/* Places of the deepest stacks, unless the event or kernel.perf_event_max_stack says otherwise. */
+enum { PERF_PLACES_MAX = 127 };
+
 /* The record's name is that of the event, for instance "cpu-clock:ppp". Empty: it has none. */
 struct perf_event_description {
     uint32_t event; /* dense, in order of first appearance */

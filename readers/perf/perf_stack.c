@@ -1,6 +1,7 @@
 #include "perf_stack.h"
 
 #include "libconvert/base/memory.h"
+#include "libconvert/profile/cut_stacks.h"
 #include "perf_callers.h"
 
 struct perf_stack_line {
@@ -278,14 +279,23 @@ static frame_id unknown_caller(struct perf_stack *stack, uint32_t line, bool cal
     return caller;
 }
 
+/* Returns whether the kernel, or perf where it walked a copied stack, gave up before the outermost caller. */
+static bool is_at_limit(const struct perf_stack *stack) {
+    uint32_t place_count = 0;
+    for (uint32_t i = 0; i < stack->count; i++) place_count += !stack->lines[i].is_inlined;
+    return place_count == PERF_PLACES_MAX;
+}
+
 /* Returns the number of frames and points *frames to them, root first. Addresses become relative by the mappings of
  * `pid`. */
-static uint32_t make_frames(struct perf_stack *stack, int64_t pid, const frame_id **frames) {
-    uint32_t count = stack->count;
-    if (!count ||
-        !memory_reserve(stack->profile->failure, &stack->frames, &stack->frames_capacity, count, sizeof *stack->frames))
+static uint32_t make_frames(struct perf_stack *stack, int64_t pid, bool is_cut, const frame_id **frames) {
+    uint32_t count = stack->count, frame_count = count + is_cut;
+    if (!count || !memory_reserve(stack->profile->failure, &stack->frames, &stack->frames_capacity, frame_count,
+                                  sizeof *stack->frames))
         return 0;
-    frame_id *out = stack->frames + count;
+    frame_id *out = stack->frames + frame_count;
+    if (is_cut)
+        stack->frames[0] = profile_named_frame(stack->profile, TEXT(TRUNCATED_STACK_NAME), (struct category_pair){0});
     /* The first frame is the interrupted instruction itself, not a return address. So is the first user frame after
      * kernel frames, which was interrupted or made the system call. */
     bool is_exact = true, was_kernel = false, has_user_code = false;
@@ -303,7 +313,7 @@ static uint32_t make_frames(struct perf_stack *stack, int64_t pid, const frame_i
         has_user_code = has_user_code || !was_kernel;
     }
     *frames = stack->frames;
-    return count;
+    return frame_count;
 }
 
 /* ---- The code of a recording. ---- */
@@ -333,7 +343,9 @@ static stack_id add_stack(void *context, const struct perf_record *record, int64
     const frame_id *frames = NULL;
     stack->count = 0;
     add_lines(stack, record);
-    uint32_t count = make_frames(stack, pid, &frames);
+    bool is_cut = is_at_limit(stack);
+    perf_tally(&stack->recording->tallies, TALLY_DEEP_STACK, is_cut, record->position);
+    uint32_t count = make_frames(stack, pid, is_cut, &frames);
     return profile_stack_of(stack->profile, frames, count);
 }
 

@@ -4,6 +4,7 @@
 #include <stdio.h>
 
 #include "readers/perf/perf_cursor.h"
+#include "readers/perf/perf_record.h"
 
 struct id_meaning {
     uint32_t attr;
@@ -28,9 +29,6 @@ enum attr_flag { FLAG_FREQUENCY = 1 << 10, FLAG_SAMPLE_ID_ALL = 1 << 18, FLAG_US
 /* Size of the structure's first version. Later versions only add fields; a missing field is read as 0. */
 enum { ATTR_BYTES_MIN = 64, ATTR_BYTES_KNOWN = 128 };
 
-/* The default of kernel.perf_event_max_stack. */
-enum { DEFAULT_PLACES_MAX = 127 };
-
 bool data_attr_parse(struct text bytes, struct data_attr *attr) {
     char padded[ATTR_BYTES_KNOWN] = {0};
     if (bytes.bytes_count < ATTR_BYTES_MIN) return false;
@@ -50,7 +48,7 @@ bool data_attr_parse(struct text bytes, struct data_attr *attr) {
         .branch_type = perf_load_u64(padded + 72),
         .registers_user = perf_load_u64(padded + 80),
         .registers_intr = perf_load_u64(padded + 96),
-        .stack_places_max = max_stack ? max_stack : DEFAULT_PLACES_MAX,
+        .stack_places_max = max_stack ? max_stack : PERF_PLACES_MAX,
         .has_trailers = flags & FLAG_SAMPLE_ID_ALL,
         .has_clock = flags & FLAG_USE_CLOCK,
         .clock = (int32_t)perf_load_u32(padded + 92),

@@ -668,6 +668,30 @@ TEST(test_depth_is_bounded, set_up, tear_down) {
     free(entries);
 }
 
+static void add_places(unsigned place_count) {
+    for (unsigned i = 0; i < place_count; i++) add("1190 f+0x10 (/usr/bin/app)");
+}
+
+/* perf prints no more places than the kernel records. Inlined frames have none of their own. */
+TEST(test_depth_at_the_limit_of_the_kernel, set_up, tear_down) {
+    enum { KERNEL_LIMIT = 127 };
+    add_places(KERNEL_LIMIT - 1);
+    take();
+    assert_int_equal(fixture.count, KERNEL_LIMIT - 1);
+    add("1190 g (inlined)");
+    add_places(KERNEL_LIMIT);
+    take();
+    assert_int_equal(fixture.count, KERNEL_LIMIT + 2);
+    struct text root = frame_func_name(&fixture.profile, fixture.frames[0]);
+    assert_text(root, "[truncated stack]", "the outermost frame");
+    add_places(KERNEL_LIMIT + 1);
+    take();
+    assert_int_equal(fixture.count, KERNEL_LIMIT + 1);
+    struct profile_text *entries = ledger_entries_text(&fixture.profile.ledger);
+    assert_non_null(strstr(entries->bytes, "samples noted 1 sample whose stack is deeper than "));
+    free(entries);
+}
+
 /* ---- Lines that were broken. ---- */
 
 /* Adds the line as a terminal with so many columns or, with at_blanks, a mail program breaks it. */
