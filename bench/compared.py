@@ -217,7 +217,8 @@ It records the programs in `bench/compared/` with perf, so numbers vary from run
   command starts another program (`timeout 60 app`), the title names that program. If it starts several (`sh -c`), the title
   names the one that used the most processor time.
 - **Tracks**: samply keeps tracks without samples: `perf-exec`, which is perf before it starts the program, and idle threads.
-  The viewer shows a thread if it ran at least a twentieth as long as the busiest thread.
+  The viewer shows a thread if it ran at least a twentieth as long as the busiest thread, of gecko-convert's profiles also
+  the busiest threads that have 95 % of the processor time together, unless they have less than 1 %.
 - **Crowds**: samply gives each thread and process a track, and the viewer shows at most 15 of them. gecko-convert puts threads
   that follow each other or run in turns on one track, likewise processes, and shows the tracks with 95 % of the processor time.
 - **Markers**: samply writes one for each mapping of a file, gecko-convert one for each child and each member of a crowd.

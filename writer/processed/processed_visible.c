@@ -7,17 +7,18 @@
  * Where weights are processor time, the front-end does not know that of a thread's first sample, which may be all that
  * a short thread has. The profile lists the threads if that makes a difference.
  *
- * Of many threads that share tracks, the front-end hides the tracks in which few of them are, which have a tenth of the
- * samples of a server. If threads share tracks, the profile lists the fewest that have nearly all activity, and those
- * that have hardly less than the last one of these, as equal clients of the server do. */
+ * Beside one busy thread, the front-end hides many that have a tenth of the activity together. The profile lists the
+ * fewest that have nearly all activity, but none so small that its graph is empty. If threads share tracks, it lists
+ * small ones too, and those that have hardly less than the last one of these, as equal clients of a server do. */
 #include "libconvert/base/memory.h"
 #include "processed_writer.h"
 
 /* The front-end shows at most this many threads, and only those with this fraction of the highest activity. */
 enum { CHOSEN_MAX = 15, ACTIVITY_DIVISOR = 20 };
 
-/* If threads share tracks: how much of all activity is shown, and how much of the least of these threads is as good. */
-static const double SHARED_ACTIVITY = 0.95, PEER_ACTIVITY = 0.75;
+/* How much of all activity is shown, and how much of it a thread must have to be needed for that. If threads share
+ * tracks: how much of the least that is needed is as good. */
+static const double SHOWN_ACTIVITY = 0.95, NEEDED_ACTIVITY = 0.01, PEER_ACTIVITY = 0.75;
 
 /* How many threads are added because of their markers. */
 enum { ADDED_MAX = 15 };
@@ -77,28 +78,43 @@ static double activity_of(const struct candidate *candidate, bool is_known) {
     return candidate->activity - (is_known ? candidate->unknown : 0);
 }
 
-/* Marks the threads that the front-end would show, or the fewest that have nearly all activity and their peers. One
- * that plays media matters as soon as it runs. `is_known`: only what the front-end knows counts. */
-static void choose_active(const struct profile *profile, struct candidate *candidates, size_t count, bool is_shared,
-                          bool is_known) {
+/* Ranks the threads. One that plays media matters as soon as it runs. `is_known`: only what the front-end knows
+ * counts. Returns the activity of all. */
+static double rank(const struct profile *profile, struct candidate *candidates, size_t count, bool is_known) {
     enum { MEDIA_FACTOR = 40 };
-    double highest = 0, all = 0, shown = 0, least = 0;
+    double all = 0;
     for (size_t i = 0; i < count; i++) {
         struct candidate *candidate = &candidates[i];
         const struct thread *thread = profile_ordered_thread(profile, candidate->place);
         double activity = activity_of(candidate, is_known);
         candidate->rank = activity * (is_of_media(profile, thread) ? MEDIA_FACTOR : 1);
-        if (activity > highest) highest = activity;
         all += activity;
     }
     memory_sort(profile->failure, candidates, count, sizeof *candidates, compare_ranks);
+    return all;
+}
+
+/* Returns the activity that a thread needs to be visible, `least` that of the last one that is needed. */
+static double limit_of(double highest, double all, double least, bool is_shared) {
+    if (is_shared) return least * PEER_ACTIVITY;
+    double needed = least > all * NEEDED_ACTIVITY ? least : all * NEEDED_ACTIVITY, limit = highest / ACTIVITY_DIVISOR;
+    return needed < limit ? needed : limit;
+}
+
+/* Marks the threads that are to be visible or, with `is_known`, those that the front-end would show. */
+static void choose_active(const struct profile *profile, struct candidate *candidates, size_t count, bool is_shared,
+                          bool is_known) {
+    double all = rank(profile, candidates, count, is_known), highest = 0, shown = 0, least = 0;
+    for (size_t i = 0; i < count; i++) {
+        double activity = activity_of(&candidates[i], is_known);
+        if (activity > highest) highest = activity;
+    }
     for (size_t i = 0; i < count && i < CHOSEN_MAX; i++) {
         struct candidate *candidate = &candidates[i];
         double activity = activity_of(candidate, is_known);
-        bool is_needed = !i || shown < all * SHARED_ACTIVITY;
-        if (is_needed) least = activity;
-        bool is_active = activity >= (is_shared ? least * PEER_ACTIVITY : highest / ACTIVITY_DIVISOR);
-        *(is_known ? &candidate->is_shown : &candidate->is_visible) |= is_active || candidate->rank > activity;
+        if (!i || shown < all * SHOWN_ACTIVITY) least = activity;
+        double limit = is_known ? highest / ACTIVITY_DIVISOR : limit_of(highest, all, least, is_shared);
+        *(is_known ? &candidate->is_shown : &candidate->is_visible) |= activity >= limit || candidate->rank > activity;
         shown += activity;
     }
 }
@@ -198,12 +214,6 @@ static size_t list_threads(const struct profile *profile, struct candidate *cand
     return count;
 }
 
-static bool has_markers(const struct candidate *candidates, size_t count) {
-    for (size_t i = 0; i < count; i++)
-        if (candidates[i].marker_count) return true;
-    return false;
-}
-
 static int compare_places(const void *a, const void *b) { return ORDER_BY(struct candidate, place, a, b); }
 
 static void write_places(struct json *json, const struct candidate *candidates, size_t count) {
@@ -236,7 +246,7 @@ void processed_visible_threads_write(struct processed_writer *writer) {
          is_listed = hides_events || is_shared || has_processors(profile);
     struct candidate *candidates = memory_allocate(profile->failure, profile->thread_order.count * sizeof *candidates);
     size_t count = candidates ? list_threads(profile, candidates, !hides_events) : 0;
-    if (is_listed || has_markers(candidates, count) || (count > 1 && profile_are_weights_cpu(profile))) {
+    if (is_listed || count > 1) {
         is_listed |= choose(writer, candidates, count, is_shared);
         if (is_shared) add_parents(profile, candidates, count);
         is_listed |= add_marked(candidates, count, profile->failure);

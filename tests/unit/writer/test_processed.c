@@ -358,6 +358,20 @@ TEST(a_bounded_number_of_threads_is_visible, begin, end_profile) {
     assert_visible("5,6,7,8,9,10,11,12,13,14,15,16,17,18,19,32,33,34,35,36,37,38,39,53,54,55,56,57,58,59");
 }
 
+/* The front-end would show only the first one, which has 85 % of the time. */
+TEST(threads_that_have_most_of_the_time_together_are_visible, begin, end_profile) {
+    static const int64_t cpu_ns[] = {850000, 42000, 42000, 42000, 24000};
+    for (int i = 0; i < 5; i++) add_visible("thread", cpu_ns[i], 0, false);
+    assert_visible("0,1,2,3");
+}
+
+/* They have 15 % of the time together, but less than one each. */
+TEST(threads_with_next_to_no_time_are_not_visible, begin, end_profile) {
+    add_visible("busy", 850000, 0, false);
+    for (int i = 0; i < 16; i++) add_visible("thread", 9400, 0, false);
+    assert_visible("none");
+}
+
 /* The front-end would show only the first one, which has 92 % of the time. */
 TEST(shared_tracks_with_most_of_the_time_are_visible, begin, end_profile) {
     add_visible("requests", 920000, 0, false);
