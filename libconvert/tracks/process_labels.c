@@ -1,5 +1,6 @@
 #include "process_labels.h"
 
+#include "libconvert/base/cursor.h"
 #include "libconvert/base/value_table.h"
 #include "libconvert/profile/launchers.h"
 #include "libconvert/profile/profile_finish.h"
@@ -143,15 +144,22 @@ static bool is_telling(struct labels *labels, uint32_t name, struct text argumen
 /* Which arguments a label may have. */
 struct choice {
     bool has_temporary; /* temporary files besides others */
-    bool has_options;   /* words that begin with "-" */
+    bool has_options;   /* words that begin with "-", and their numbers */
     bool is_of_output;  /* the option -o and its value alone */
 };
 
-static bool is_chosen(struct choice choice, struct text argument) {
+/* Returns whether the argument is most likely the value of the option before it: "8080", "50%", "1500x1000", "30s". */
+static bool is_number_of(struct text option, struct text argument) {
+    return is_option(option) && argument.bytes_count && cursor_is_digit(argument.bytes[0]) &&
+           text_find(argument, '/') == argument.bytes_count;
+}
+
+static bool is_chosen(struct choice choice, struct text before, struct text argument) {
     bool is_setting = text_find(argument, '=') < argument.bytes_count; /* "ssh -o User=me" */
     if (choice.is_of_output && is_setting) return false;
     return argument.bytes_count && !text_equal(argument, TEXT("/dev/null")) &&
-           (choice.has_temporary || !is_temporary(argument)) && (choice.has_options || !is_option(argument));
+           (choice.has_temporary || !is_temporary(argument)) &&
+           (choice.has_options || !(is_option(argument) || is_number_of(before, argument)));
 }
 
 static struct label begin_label(const struct labels *labels, const struct process *process) {
@@ -166,9 +174,11 @@ static struct label make_label(struct labels *labels, const struct process *proc
     struct label label = begin_label(labels, process);
     uint32_t name = number_of(labels, process->name);
     bool is_output = !choice.is_of_output, is_shown = false;
+    struct text before = {0};
     for (struct text rest = arguments_of(process); rest.bytes_count && !label.is_cut;) {
         struct text argument = arguments_take(&rest);
-        is_shown = is_output && is_chosen(choice, argument) && is_telling(labels, name, argument, is_shown);
+        is_shown = is_output && is_chosen(choice, before, argument) && is_telling(labels, name, argument, is_shown);
+        before = argument;
         if (choice.is_of_output) is_output = text_equal(argument, TEXT("-o"));
         if (!is_shown) continue;
         append(&label, choice.is_of_output ? TEXT(" -o ") : TEXT(" "));
@@ -193,7 +203,7 @@ static struct text source_of(const struct process *process) {
     return (struct text){0};
 }
 
-/* Options are left out if the rest fits then, mostly names of files: values without their options tell little.
+/* Options and their numbers are left out if the rest fits then, mostly names of files.
  * Compilers and linkers are best known by the file that they write, as values of options look like files. */
 static struct label best_label(struct labels *labels, const struct process *process) {
     struct text source = source_of(process);

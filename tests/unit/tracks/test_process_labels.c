@@ -72,8 +72,28 @@ TEST(options_that_do_not_fit_are_left_out, begin_profile, end_profile) {
     assert_text(process_label(at(piped)), "cc1 -");
     assert_text(process_label(at(cmake)), "cc1plus a.cc");
     assert_text(process_label(at(compiler)), "cc1plus in.cc");
-    assert_text(process_label(at(values)), "bench -p 17001 -n 20000 -t set,get,lpus…");
+    assert_text(process_label(at(values)), "bench set,get,lpush,lpop,lrange_100");
     assert_text(process_label(at(options)), "app --first-long-option --second-long-o…");
+}
+
+/* Words and files are shown, as they may be no values: those of "-c" of compilers are not. */
+TEST(numbers_are_left_out_with_their_options, begin_profile, end_profile) {
+    process_id load = add("ab", TEXT("ab\0-q\0-n\0"
+                                     "2500\0-c\0"
+                                     "8\0http://127.0.0.1:8171/\0"));
+    process_id numbers = add("convert", TEXT("convert\0-resize\0"
+                                             "50%\0-blur\0"
+                                             "0x6\0-sharpen\0"
+                                             "0x2\0-rotate\0"
+                                             "12\0"));
+    process_id pages = add("split", TEXT("split\0--numeric-suffixes\0--lines\0"
+                                         "1000\0"
+                                         "2026/a\0"
+                                         "12\0"));
+    label();
+    assert_text(process_label(at(load)), "ab http://127.0.0.1:8171/");
+    assert_text(process_label(at(numbers)), "convert -resize 50% -blur 0x6 -sharpen …");
+    assert_text(process_label(at(pages)), "split 2026/a 12");
 }
 
 TEST(what_is_written_is_better_than_values_of_options, begin_profile, end_profile) {
