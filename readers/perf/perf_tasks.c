@@ -199,6 +199,7 @@ static const struct marker_schema rename_schema = {
     .name = TEXT("Renamed"),
     .description = TEXT("The thread changed its name."),
     .table_label = TEXT("{marker.data.from} → {marker.data.to}"),
+    .display = MARKER_DISPLAY_CHART | MARKER_DISPLAY_TABLE, /* a strip for it would only make tracks higher */
     .fields = rename_fields,
     .field_count = sizeof rename_fields / sizeof *rename_fields,
 };
