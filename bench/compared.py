@@ -27,6 +27,7 @@ PROGRAMS = [
     ("Node.js", None, ["node", "--perf-basic-prof", "--interpreted-frames-native-stack", "HERE/script.mjs"]),
     ("A server with a thread for each request", None, ["/usr/bin/python3", "HERE/server.py"]),
     ("A script of 1 000 processes", None, ["sh", "HERE/script.sh"]),
+    ("A pipeline", None, ["sh", "HERE/pipeline.sh"]),
     ("A build", None, ["sh", "HERE/build.sh"]),
     ("A stripped program", ["gcc", "-O2", "-s", "stripped.c", "-lm", "-o", "OUT/stripped"], ["OUT/stripped"]),
     ("Rust", ["rustc", "-g", "-O", "words.rs", "-o", "OUT/words"], ["OUT/words"]),
