@@ -2,6 +2,7 @@
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
 #include "cli/console.h"
@@ -24,14 +25,33 @@ static bool sees_all_processes(void) {
     return readlink("/proc/self/ns/pid", name, sizeof name - 1) <= 0 || strcmp(name, first) == 0;
 }
 
+/* Returns the processor time that the samples stand for, those that were lost included. */
+static uint64_t sampled_ns(const struct record *record) {
+    uint64_t sample_count = record->recording.sample_count + record->recording.lost_count;
+    return sample_count * (RECORD_NS_PER_S / record->options->frequency_hz);
+}
+
 /* Returns whether the threads mostly waited, and the stacks in which they did could have been recorded. */
 static bool lacks_stacks_of_waits(const struct record *record) {
     const struct options *options = record->options;
     if (options->recorded_events.count || options->is_system_wide || record->recording.lacks_kernel) return false;
     uint64_t passed_ns = monotonic_now_ns() - record->begin_ns;
-    uint64_t sample_count = record->recording.sample_count + record->recording.lost_count;
-    uint64_t sampled_ns = sample_count * (RECORD_NS_PER_S / options->frequency_hz);
-    return passed_ns >= RECORD_NS_PER_S && sampled_ns < passed_ns / 2;
+    return passed_ns >= RECORD_NS_PER_S && sampled_ns(record) < passed_ns / 2;
+}
+
+static uint64_t timeval_ns(struct timeval time) {
+    return (uint64_t)time.tv_sec * RECORD_NS_PER_S + (uint64_t)time.tv_usec * 1000;
+}
+
+/* The kernel's clock begins anew in each process, so a process that ends before its first sample is due has none.
+ * Returns the processor time that the program's processes used if most of it is missing from the samples; else 0. */
+static uint64_t unsampled_ns(const struct record *record) {
+    enum { USED_NS_MIN = RECORD_NS_PER_S / 10 };
+    struct rusage used;
+    if (!record->command || record->options->recorded_events.count || record->is_cut) return 0;
+    if (getrusage(RUSAGE_CHILDREN, &used)) return 0;
+    uint64_t used_ns = timeval_ns(used.ru_utime) + (record->recording.lacks_kernel ? 0 : timeval_ns(used.ru_stime));
+    return used_ns >= USED_NS_MIN && sampled_ns(record) < used_ns / 2 ? used_ns : 0;
 }
 
 static const char *why_without_samples(const struct record *record) {
@@ -62,6 +82,7 @@ static void tell_counts(struct record *record) {
 void record_tell_summary(struct record *record) {
     const struct kernel_recording *recording = &record->recording;
     bool runs_on = record->command && record->program.pid <= 0 && kernel_events_are_alive(&recording->events);
+    uint64_t used_ns = unsampled_ns(record);
     tell_counts(record);
     if (recording->rings.data_bytes < KERNEL_RING_BYTES_MIN)
         record_tell(record,
@@ -78,6 +99,11 @@ void record_tell_summary(struct record *record) {
             "the kernel records no program that changes its user (setuid) or whose file its user may not read: %llu "
             "of what was executed; record such a program as the user that it becomes",
             (unsigned long long)recording->refused_count);
+    else if (used_ns)
+        record_tell(record,
+                    "the samples stand for %llu of %llu ms of processor time: most processes ended before their first "
+                    "sample was due; a higher --frequency, or --all, also shows those",
+                    (unsigned long long)(sampled_ns(record) / 1000000), (unsigned long long)(used_ns / 1000000));
     else if (lacks_stacks_of_waits(record))
         record_tell(record,
                     "most of the time, no thread ran: they waited, or other programs had the processors; -e "

@@ -201,6 +201,15 @@ def children_and_iterations_are_recorded(folder):
     check(len(pids) >= 6, f"{len(pids)} processes in place of 6 or 9: {ended.stderr}")
 
 
+def processes_too_short_for_samples_are_told_of(folder):
+    busy = "i=0; while [ $i -lt 4000 ]; do i=$((i + 1)); done"
+    told = "ms of processor time: most processes ended before"
+    ended = record("-o", "p.json", "-F", "10", "sh", "-c", f"for n in $(seq 100); do sh -c '{busy}'; done", cwd=folder)
+    check(told in ended.stderr, ended.stderr)
+    ended = record("-o", "p.json", mix, "300", cwd=folder)
+    check(ended.returncode == 0 and told not in ended.stderr, ended.stderr)
+
+
 def names_tell_the_command_lines_of_children(folder):
     ended = record("-o", "p.json", "sh", "-c", f"'{mix}' 501 & ('{mix}' 502; true) & wait", cwd=folder)
     check(ended.returncode == 0, ended.stderr)
@@ -1243,7 +1252,8 @@ def the_kernel_has_the_same_names_at_once_and_later(folder):
 
 
 CASES = [shares_are_right, shares_of_languages_are_right, trace_is_read_by_others, traces_of_other_users_are_read_by_perf,
-         children_and_iterations_are_recorded, names_tell_the_command_lines_of_children,
+         children_and_iterations_are_recorded, processes_too_short_for_samples_are_told_of,
+         names_tell_the_command_lines_of_children,
          names_tell_the_titles_of_forked_processes,
          what_is_recorded_is_written_soon, iterations_begin_one_after_the_other, iterations_are_alike_and_need_no_more_files,
          iterations_before_files_run_out_are_recorded, iterations_before_a_program_is_gone_are_recorded,
