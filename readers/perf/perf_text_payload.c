@@ -156,14 +156,46 @@ struct key {
     size_t value;
 };
 
+/* Returns the end of the word at that place. */
+static size_t word_end(struct text text, size_t at) {
+    while (at < text.bytes_count && !text_is_blank_byte(text.bytes[at])) at++;
+    return at;
+}
+
+/* Takes the word at that place as a key, if one that is its value follows. */
+static bool take_word_key(struct text text, size_t at, struct key *key) {
+    size_t start = skip_blanks(text, at), end = word_end(text, start), value = skip_blanks(text, end);
+    if (value == text.bytes_count || !is_key_start(text.bytes[start])) return false;
+    for (size_t i = start; i < end; i++)
+        if (!is_key_byte(text.bytes[i])) return false;
+    *key = (struct key){start, end, value};
+    return true;
+}
+
+/* Counts the words after keys, and those of them that are numbers. Returns false if the payload is not all keys and
+ * values, one word each, as file systems print them: "dev 254,0 ino 12 flags NEW". */
+static bool count_words(struct text text, uint32_t *word_count, uint32_t *number_count) {
+    struct key key;
+    *word_count = *number_count = 0;
+    for (size_t at = 0; skip_blanks(text, at) < text.bytes_count; at = word_end(text, key.value)) {
+        if (!take_word_key(text, at, &key)) return false;
+        ++*word_count;
+        bool is_signed = text.bytes[key.value] == '-' && key.value + 1 < text.bytes_count;
+        *number_count += cursor_is_digit(text.bytes[key.value + is_signed]);
+    }
+    return true;
+}
+
 /* Returns how many bytes the text in quotes at the start takes, with both quotes; 1 if no quote ends it. */
 static size_t quoted_bytes(struct text text) {
     const char *end = memchr(text.bytes + 1, '"', text.bytes_count - 1);
     return end ? (size_t)(end - text.bytes) + 1 : 1;
 }
 
-/* Finds the first key from that place on, outside of quotes and braces. */
+/* Finds the first key from that place on, outside of quotes and braces. If blanks separate keys from values, the place
+ * is the end of a value. */
 static bool find_key(struct text text, size_t at, char separator, struct key *key) {
+    if (separator == ' ') return take_word_key(text, at, key);
     size_t depth = 0;
     bool is_start = true;
     while (at < text.bytes_count) {
@@ -236,6 +268,8 @@ static void begin_pairs(struct pairs *pairs) {
 
 static struct pairs pairs_of(const struct perf_text_fields *fields, struct text payload) {
     struct pairs pairs = {.payload = payload, .separator = fields->separator, .form = form_of(fields->name, payload)};
+    uint32_t word_count, number_count;
+    if (pairs.separator == ' ' && !count_words(payload, &word_count, &number_count)) pairs.separator = 0;
     if (!pairs.form.bytes_count) begin_pairs(&pairs);
     return pairs;
 }
@@ -257,7 +291,8 @@ static bool take_pair(struct pairs *pairs, struct pair *pair) {
     }
     if (!pairs->has_next) return false;
     struct key taken = pairs->next;
-    pairs->has_next = find_key(payload, taken.value, pairs->separator, &pairs->next);
+    size_t from = pairs->separator == ' ' ? word_end(payload, taken.value) : taken.value;
+    pairs->has_next = find_key(payload, from, pairs->separator, &pairs->next);
     pair->key = text_slice(payload, taken.start, taken.end);
     pair->value =
         trim_value(text_slice(payload, taken.value, pairs->has_next ? pairs->next.start : payload.bytes_count));
@@ -326,11 +361,17 @@ static bool parse_priority(struct text text, int64_t *value) {
     return true;
 }
 
+/* Modes of files are octal: "0100644". Other numbers have zeros to be as long as others: "target_cpu=001". */
+static bool is_octal(const struct pair *pair) {
+    return text_equal(pair->key, TEXT("mode")) && pair->value.bytes_count > 1 && pair->value.bytes[0] == '0';
+}
+
 static enum value_type parse_value(const struct pair *pair, int64_t *value) {
     if (pair->kind == 'p') return parse_priority(pair->value, value) ? TYPE_INTEGER : TYPE_TEXT;
     if (pair->kind == 'u') return parse_microseconds(pair->value, value) ? TYPE_INTEGER : TYPE_TEXT;
     if (parse_hexadecimal(pair->value, pair->kind == 'x', value))
         return pair->kind == 'i' ? TYPE_INTEGER : TYPE_HEXADECIMAL;
+    if (is_octal(pair)) return TYPE_TEXT;
     if (parse_integer(pair->value, value)) return text_equal(pair->value, TEXT("0")) ? TYPE_ZERO : TYPE_INTEGER;
     if (parse_with_unit(pair->value, TEXT(" [ns]"), value)) return TYPE_NANOSECONDS;
     return parse_with_unit(pair->value, TEXT("B"), value) ? TYPE_BYTES : TYPE_TEXT;
@@ -375,6 +416,13 @@ static void begin_payload(struct perf_text_fields *fields) {
     COLUMN_EACH(struct text_field, text_field, &fields->rows) text_field->is_set = false;
 }
 
+/* Other text can be words, too, but few of them are numbers. */
+static bool has_words_as_keys(struct text payload) {
+    enum { WORDS_MIN = 2 };
+    uint32_t word_count, number_count;
+    return count_words(payload, &word_count, &number_count) && word_count >= WORDS_MIN && number_count > word_count / 2;
+}
+
 /* The separator is that of the first key of the first payload that has any. */
 static void learn_separator(struct perf_text_fields *fields, struct text payload) {
     struct key equals, colon;
@@ -383,6 +431,8 @@ static void learn_separator(struct perf_text_fields *fields, struct text payload
         fields->separator = '=';
     else if (has_colon)
         fields->separator = ':';
+    else if (has_words_as_keys(payload))
+        fields->separator = ' ';
 }
 
 void perf_text_fields_learn(struct perf_text_fields *fields, struct text payload) {

@@ -103,10 +103,17 @@ TEST(test_keys_of_fields, set_up, tear_down) {
          TEXT("family=AF_INET protocol=IPPROTO_TCP sport=1 dport=2 saddr=127.0.0.1 daddr=0.0.0.0 "
               "saddrv6=::ffff:127.0.0.1 daddrv6=:: oldstate=TCP_CLOSE newstate=TCP_LISTEN"),
          TEXT("newstate"), 10},
+        {TEXT("ext4:ext4_unlink_enter"), TEXT("dev 254,0 ino 12 size 334 parent 2"), TEXT("parent"), 4},
+        {TEXT("io_uring:io_uring_create"), TEXT("ring 0xf, fd 3 sq size 8, cq size 16, flags 0x0"), TEXT("fields"), 1},
+        {TEXT("io_uring:io_uring_complete"), TEXT("ring 0xf, req 0xe, user_data 0x0, opcode READV"), TEXT("opcode"), 4},
+        {TEXT("app:sentence"), TEXT("one 2 three four five six"), TEXT("fields"), 1},
+        {TEXT("app:sentence"), TEXT("a 1 b 2 c"), TEXT("fields"), 1},
+        {TEXT("app:sentence"), TEXT("word 1"), TEXT("fields"), 1},
     };
-    static const struct text first_keys[] = {TEXT("parent_comm"), TEXT("work"),  TEXT("work"), TEXT("dev"),
-                                             TEXT("comm"),        TEXT("comm"),  TEXT("name"), TEXT("napi"),
-                                             TEXT("pages"),       TEXT("family")};
+    static const struct text first_keys[] = {TEXT("parent_comm"), TEXT("work"),   TEXT("work"),   TEXT("dev"),
+                                             TEXT("comm"),        TEXT("comm"),   TEXT("name"),   TEXT("napi"),
+                                             TEXT("pages"),       TEXT("family"), TEXT("dev"),    TEXT("fields"),
+                                             TEXT("ring"),        TEXT("fields"), TEXT("fields"), TEXT("fields")};
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         struct perf_text_fields fields;
         perf_text_fields_init(&fields, &fixture.profile, cases[i].event);
@@ -174,6 +181,7 @@ TEST(test_values_of_fields, set_up, tear_down) {
         {TEXT("kmem:kmalloc"),
          TEXT("call_site=f+0x1 ptr=0xf bytes_req=3 bytes_alloc=4 gfp_flags=A|B node=-1 accounted=false"),
          "gfp_flags='A|B' node=-1"},
+        {TEXT("ext4:ext4_request_inode"), TEXT("dev 254,0 dir 2 mode 0100600"), "dev='254,0' dir=2 mode='0100600'"},
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         const union marker_value *values;
