@@ -249,6 +249,12 @@ static struct text trim_value(struct text value) {
     return value;
 }
 
+/* The kernel prints strings of probes in quotes. */
+static struct text unquote(struct text value) {
+    bool is_quoted = value.bytes_count > 1 && value.bytes[0] == '"' && text_ends_with(value, TEXT("\""));
+    return is_quoted ? text_slice(value, 1, value.bytes_count - 1) : value;
+}
+
 /* Reads the pairs of a payload one after the other: first those of its form. What comes before the first key is the
  * value of "fields". */
 struct pairs {
@@ -294,8 +300,8 @@ static bool take_pair(struct pairs *pairs, struct pair *pair) {
     size_t from = pairs->separator == ' ' ? word_end(payload, taken.value) : taken.value;
     pairs->has_next = find_key(payload, from, pairs->separator, &pairs->next);
     pair->key = text_slice(payload, taken.start, taken.end);
-    pair->value =
-        trim_value(text_slice(payload, taken.value, pairs->has_next ? pairs->next.start : payload.bytes_count));
+    struct text value = text_slice(payload, taken.value, pairs->has_next ? pairs->next.start : payload.bytes_count);
+    pair->value = unquote(trim_value(value));
     return true;
 }
 

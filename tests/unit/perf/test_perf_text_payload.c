@@ -181,6 +181,8 @@ TEST(test_values_of_fields, set_up, tear_down) {
         {TEXT("kmem:kmalloc"),
          TEXT("call_site=f+0x1 ptr=0xf bytes_req=3 bytes_alloc=4 gfp_flags=A|B node=-1 accounted=false"),
          "gfp_flags='A|B' node=-1"},
+        {TEXT("probe_app:greet"), TEXT("(4012bd) name=\"even \"q\" {z}\" n=0"), "name='even \"q\" {z}' n=0"},
+        {TEXT("probe_app:greet"), TEXT("(4012bd) name=\"a, x=1\" n=1"), "name='a, x=1' n=1"},
         {TEXT("ext4:ext4_request_inode"), TEXT("dev 254,0 dir 2 mode 0100600"), "dev='254,0' dir=2 mode='0100600'"},
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
