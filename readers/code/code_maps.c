@@ -38,7 +38,7 @@ uint32_t code_maps_process(struct code_maps *maps, int64_t pid) {
     return slot ? *slot : ID_NONE;
 }
 
-/* Nothing is known of the process yet. Another one may have been told to be its child. */
+/* Returns whether nothing is known of the process, except perhaps that it is the parent of another. */
 static bool is_bare(const struct code_maps *maps, uint32_t row) {
     const struct code_process *process = code_maps_process_at(maps, row);
     return !process->epoch && !process->begin_ns && !process->parent;

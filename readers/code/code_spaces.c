@@ -125,12 +125,12 @@ static void remove_nodes(struct code_spaces *spaces, struct code_space *space, u
 static void map_row(struct code_spaces *spaces, struct code_space *space, uint32_t row) {
     const struct code_mapping *mapping = mapping_at(spaces, row);
     uint64_t start = mapping->address, last = start + mapping->size_bytes - 1, end = last + 1;
-    const struct node *behind = find_node(spaces, space->root, end ? end : last);
-    /* A mapping that goes on behind this one needs a node there. */
-    bool goes_on = behind && end && behind->start < end && contains(mapping_at(spaces, behind->mapping), end);
-    if (behind && behind->start >= start) remove_nodes(spaces, space, start, end);
+    const struct node *after = find_node(spaces, space->root, end ? end : last);
+    /* A mapping that continues after this one needs a node there. */
+    bool continues = after && end && after->start < end && contains(mapping_at(spaces, after->mapping), end);
+    if (after && after->start >= start) remove_nodes(spaces, space, start, end);
     add_node(spaces, space, start, row);
-    if (goes_on) add_node(spaces, space, end, behind->mapping);
+    if (continues) add_node(spaces, space, end, after->mapping);
 }
 
 void code_space_map(struct code_spaces *spaces, struct code_space *space, const struct code_mapping *mapping) {

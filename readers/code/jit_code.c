@@ -393,7 +393,7 @@ static uint64_t find_in_file(struct jit *jit, const struct jit_process *process,
     return mapping ? mapping->library_id : 0;
 }
 
-/* The newest code counts, whichever of the process's files has it. */
+/* Returns the newest code at the address, whichever of the process's files has it. */
 static uint64_t find_in_process(struct jit *jit, uint32_t row, uint64_t address, int64_t time_ns) {
     const struct jit_process *process = &process_at(jit, row)->process;
     uint64_t newest = 0;

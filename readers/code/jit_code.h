@@ -1,8 +1,8 @@
-/* The code that processes generated, as the files describe it that they wrote: perf maps and jitdumps. These files are
+/* The code that processes generated, as described by the files that they wrote: perf maps and jitdumps. These files are
  * on the machine that made the recording, or below the sysroot.
  *
  * A process may generate code where it had other code before, and a jitdump has the time of each. A perf map has no
- * times: its last line for an address counts. */
+ * times: its last line for an address applies. */
 #pragma once
 
 #include <sys/types.h>
@@ -25,7 +25,7 @@ struct jit_policy {
     uid_t owner;            /* owner of the recording */
 };
 
-/* Why files or parts of them do not count. */
+/* Why files or parts of them are ignored. */
 enum jit_note {
     JIT_NOTE_OWNER,    /* file of a user who is not trusted */
     JIT_NOTE_KIND,     /* file that is not a regular one */

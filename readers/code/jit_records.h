@@ -12,7 +12,7 @@ struct jit_record {
     struct text name;    /* Name of the code, valid during the call; empty if the code was moved and keeps its name. */
     uint64_t moved_from; /* Previous address of moved code. */
     /* The bytes of the code's .eh_frame section, which begins at the next multiple of 8 after the code; empty: the file
-     * does not tell them. Valid during the call. */
+     * does not contain them. Valid during the call. */
     struct text eh_frame;
 };
 

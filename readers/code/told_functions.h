@@ -22,6 +22,6 @@ void told_functions_fini(struct told_functions *told);
 void told_functions_add(struct told_functions *told, struct text path, uint64_t start, uint64_t size_bytes,
                         struct text name);
 
-/* Finds the function at that place of the file. Of functions that overlap, the one that starts last counts; of those
+/* Finds the function at that place of the file. Of functions that overlap, the one that starts last is found; of those
  * that start together, the shortest. */
 bool told_functions_find(struct told_functions *told, struct text path, uint64_t place, struct code_name *name);
