@@ -91,7 +91,7 @@ static enum probe_score score_census(const struct census *census) {
 }
 
 static enum probe_score probe(struct text start, bool is_whole) {
-    start = text_without_mark(start); /* as a scan leaves it out */
+    start = text_without_mark(start); /* a scan skips the byte order mark, too */
     if (text_find(start, '\0') != start.bytes_count) return PROBE_NO;
     struct census census = {0};
     struct text rest = start, line;

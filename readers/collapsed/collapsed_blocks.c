@@ -22,7 +22,7 @@ void collapsed_blocks_fini(struct collapsed_blocks *blocks) {
     column_fini(&blocks->frames);
 }
 
-/* Without a latch for failures, only counts. */
+/* Appends the text; without a latch for failures, only counts its bytes. */
 static void append(struct byte_buffer *out, struct text text) {
     if (out->failure)
         byte_buffer_append(out, text);
@@ -263,11 +263,11 @@ bool collapsed_blocks_are_in(struct text start, bool is_whole, bool *has_threads
     bool has_ended = false; /* the line before was the end of a stack */
     struct text line;
     *has_threads = true;
-    /* With a value a line, it has numbers that stand alone, too. */
+    /* JSON with one value per line has numbers that stand alone, too. */
     if (foreign_is_json(start)) return false;
     collapsed_blocks_init(&blocks, NULL); /* looking needs no memory */
     while (other_count <= stack_count + OTHERS_MAX && collapsed_line_take(&start, is_whole, &line)) {
-        /* In programs, numbers that stand alone have more behind them. */
+        /* A number that ends a stack is followed by a blank line or a stack, one in source code by more of it. */
         struct text text = text_trim(line), without_address = text;
         take_address(&without_address);
         bool is_apart = !text.bytes_count || text.bytes[0] == '@' || without_address.bytes_count < text.bytes_count;

@@ -20,7 +20,7 @@ struct collapsed_blocks {
     size_t thread_start;
     size_t indent;    /* where the first frame begins in its line */
     bool is_map;      /* the stack is part of a bpftrace map */
-    bool had_thread;  /* the last stack that ended told its thread */
+    bool had_thread;  /* the last stack that ended named its thread */
     bool is_flat;     /* SystemTap wrote the stack, and its lines have lost their indentation */
     bool is_parted;   /* the last line was blank: DTrace may print the program's stack after that of the kernel */
     bool is_too_long; /* the current stack has more bytes than a line may have */
@@ -34,7 +34,7 @@ enum block_line {
     BLOCK_BROKEN /* not part of a stack, and the stack before it had no count */
 };
 
-/* failure NULL: nothing is kept; collapsed_blocks_take then tells only what the lines are. */
+/* failure NULL: no stack is kept, and collapsed_blocks_take only classifies the lines. */
 void collapsed_blocks_init(struct collapsed_blocks *blocks, struct failure *failure);
 void collapsed_blocks_fini(struct collapsed_blocks *blocks);
 
@@ -45,5 +45,5 @@ enum block_line collapsed_blocks_take(struct collapsed_blocks *blocks, struct te
 /* Returns whether the input ends within a stack. */
 bool collapsed_blocks_are_broken(const struct collapsed_blocks *blocks);
 
-/* Returns whether the start of a trace has printed stacks. If all of them tell their thread, sets *has_threads. */
+/* Returns whether the start of a trace has printed stacks. If all of them name their thread, sets *has_threads. */
 bool collapsed_blocks_are_in(struct text start, bool is_whole, bool *has_threads);

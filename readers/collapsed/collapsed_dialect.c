@@ -179,7 +179,7 @@ static bool is_native(struct text path) {
     return HAS_ENDING(path, endings);
 }
 
-/* Returns the kind of the script's code, which is the usual one of the dialect if the path does not tell. */
+/* Returns the kind of the script's code, which is the usual one of the dialect if the path does not show it. */
 static enum frame_kind script_kind(struct text path, enum frame_kind usual) {
     static const struct {
         struct text ending;
@@ -225,7 +225,7 @@ static bool parse_py_spy_frame(struct text text, struct collapsed_frame *frame) 
 }
 
 /* austin 1: "name (file.py);L12", and "name (file.py:12)" with its option -a. */
-static bool parse_first_austin_frame(struct text text, struct collapsed_frame *frame) {
+static bool parse_old_austin_frame(struct text text, struct collapsed_frame *frame) {
     size_t last = text_find_last(text, ';');
     uint64_t line = 0;
     bool has_line = is_before_line(text, 0, last) && cursor_parse_number(text_from(text, last + 2), 10, &line);
@@ -370,7 +370,7 @@ static bool take_austin_thread(struct text *stack, struct collapsed_thread *thre
 }
 
 /* austin 1: "Thread 7f1a3f799280", after "Process 123" if there are several. The number is that of pthread_self. */
-static bool take_first_austin_thread(struct text *stack, struct collapsed_thread *thread) {
+static bool take_old_austin_thread(struct text *stack, struct collapsed_thread *thread) {
     enum { DIGITS_MIN = 8 };
     if (cursor_take(stack, TEXT("Process ")) && (!take_plain_id(stack, &thread->pid) || !take_frame_end(stack)))
         return false;
@@ -406,9 +406,9 @@ static bool take_tracing_thread(struct text *stack, struct collapsed_thread *thr
     return true;
 }
 
-bool dialect_is_first_austin(struct text stack) {
+bool dialect_is_old_austin(struct text stack) {
     struct collapsed_thread thread;
-    return take_first_austin_thread(&stack, &thread);
+    return take_old_austin_thread(&stack, &thread);
 }
 
 bool dialect_has_spaced_frames(struct text stack) {
@@ -421,8 +421,8 @@ bool dialect_has_spaced_frames(struct text stack) {
 static const struct dialect plain;
 static const struct dialect DIALECTS[] = {
     {.take_thread = take_async_profiler_thread},
-    {.parse_frame = parse_first_austin_frame,
-     .take_thread = take_first_austin_thread,
+    {.parse_frame = parse_old_austin_frame,
+     .take_thread = take_old_austin_thread,
      .weight_unit = GECKO_CONVERT_UNIT_US,
      .needs_both = true},
     {.parse_frame = parse_py_spy_frame, .take_thread = take_py_spy_thread},
@@ -431,7 +431,7 @@ static const struct dialect DIALECTS[] = {
     {.take_thread = take_sample_thread},
     {.parse_frame = parse_tracing_frame, .take_thread = take_tracing_thread, .weight_unit = GECKO_CONVERT_UNIT_NS},
 };
-/* So many stacks are enough to know the dialect. */
+/* This many stacks are enough to recognise the dialect. */
 enum { DIALECT_COUNT = sizeof DIALECTS / sizeof *DIALECTS, CHOICE_STACKS_MAX = 100 };
 
 static bool has_thread(const struct dialect *dialect, struct text stack, size_t own_frame_count) {

@@ -51,7 +51,7 @@ struct dialect {
     bool (*take_thread)(struct text *stack, struct collapsed_thread *thread);
 
     enum gecko_convert_weight_unit weight_unit; /* what counts count; AUTO: the dialect does not say */
-    bool needs_both; /* a thread, and frames if there are any: others have the like of each */
+    bool needs_both; /* its thread and, if there are any, its frames: other dialects have either of them, too */
 };
 
 /* The dialect of a file. */
@@ -74,7 +74,7 @@ bool dialect_take_thread(const struct dialect *dialect, struct text *stack, stru
 void dialect_parse_comm(struct text text, struct collapsed_thread *thread);
 
 /* Returns whether the stack begins with a thread as austin 1 writes it. */
-bool dialect_is_first_austin(struct text stack);
+bool dialect_is_old_austin(struct text stack);
 
 /* Returns whether the stack is one of a writer who puts a blank after the semicolons between frames. */
 bool dialect_has_spaced_frames(struct text stack);

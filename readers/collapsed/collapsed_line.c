@@ -28,8 +28,8 @@ static bool is_number(struct text word) {
     return word.bytes_count && cursor_count_digits(word) == word.bytes_count;
 }
 
-/* Takes a separator of ASCII, a fixed blank (U+00A0, U+2009, U+202F, or as Latin-1 has it), or an apostrophe (U+2019).
- */
+/* Takes a separator of ASCII, a space within numbers (U+00A0, U+2009, U+202F, or as Latin-1 has it), or an apostrophe
+ * (U+2019). */
 static bool take_separator(struct text *word) {
     static const struct text separators[] = {TEXT(","),
                                              TEXT("."),

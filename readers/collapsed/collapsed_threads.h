@@ -11,7 +11,7 @@ enum { COLLAPSED_THREAD_COUNT_MAX = 65536 };
 /* The thread of a stack. */
 struct collapsed_owner {
     thread_id thread;
-    bool has_tid;   /* the trace tells the tid; others are invented */
+    bool has_tid;   /* the trace has the tid; others are invented */
     bool is_beyond; /* the thread is that of all stacks whose own threads are beyond the limit */
 };
 

@@ -43,10 +43,10 @@ static bool read_austin_header(struct text start, struct collapsed_unit *unit) {
 }
 
 /* Sets what lines of austin 1 with all numbers (-f) say, which have no header. */
-static bool read_first_austin(struct text start, struct collapsed_unit *unit) {
+static bool read_old_austin(struct text start, struct collapsed_unit *unit) {
     struct text stack = text_slice(start, 0, text_find(start, '\n'));
     bool has_others;
-    if (!collapsed_line_take_numbers(&stack, &has_others).bytes_count || !dialect_is_first_austin(stack)) return false;
+    if (!collapsed_line_take_numbers(&stack, &has_others).bytes_count || !dialect_is_old_austin(stack)) return false;
     unit->counts = COLLAPSED_AUSTIN_NUMBERS;
     unit->weight_unit = GECKO_CONVERT_UNIT_US;
     return true;
@@ -73,13 +73,13 @@ static bool is_difference(struct text start, bool is_whole) {
 
 bool collapsed_unit_is_full_austin(struct text start) {
     struct collapsed_unit unit = {0};
-    return (read_austin_header(start, &unit) || read_first_austin(start, &unit)) &&
+    return (read_austin_header(start, &unit) || read_old_austin(start, &unit)) &&
            unit.counts == COLLAPSED_AUSTIN_NUMBERS;
 }
 
 struct collapsed_unit collapsed_unit_of(struct text start, bool is_whole, const struct reader_options *options) {
     struct collapsed_unit unit = {.weight_unit = GECKO_CONVERT_UNIT_SAMPLES};
-    bool is_austin = read_austin_header(start, &unit) || read_first_austin(start, &unit);
+    bool is_austin = read_austin_header(start, &unit) || read_old_austin(start, &unit);
     if (!is_austin && is_difference(start, is_whole)) unit.counts = COLLAPSED_TWO_NUMBERS;
     if (is_time_of_bcc(start)) unit.weight_unit = GECKO_CONVERT_UNIT_US;
     if (options->weight_unit != GECKO_CONVERT_UNIT_AUTO) unit.weight_unit = options->weight_unit;
