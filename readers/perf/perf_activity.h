@@ -1,5 +1,5 @@
-/* What perf reports of threads besides samples: when they ran, when sampling paused, lost samples or told them late,
- * and their namespaces and control groups. All of it becomes markers. */
+/* What perf reports of threads besides samples: when they ran, when sampling paused, samples that were lost or written
+ * late, and their namespaces and control groups. All of it becomes markers. */
 #pragma once
 
 #include "perf_record.h"

@@ -22,7 +22,7 @@ static enum event_treatment choice_of(struct perf_events *events, struct text na
     return events->filter ? filter_treat(events->filter, names, sizeof names / sizeof *names) : EVENT_DEFAULT;
 }
 
-/* Returns whether the name tells what the event is. A user can give it any other one: perf record -e
+/* Returns whether the name says what the event is. A user can give it any other one: perf record -e
  * cpu-clock/name=work/. */
 static bool is_telling(struct text name) {
     return perf_role_unit(name) != PERF_EVENT_OTHER || perf_role_is_occurrence(name) || perf_role_is_off_cpu_time(name);
@@ -284,17 +284,18 @@ static void enter(const struct perf_events *events, const struct perf_event *eve
                    event->bare_period_sum, ledger);
 }
 
-static void tell(const struct perf_event *event, struct profile *profile) {
-    struct profile_event *told = column_push(&profile->events);
-    if (told)
-        *told = (struct profile_event){profile_text(profile, event->name.bytes_count ? event->name : nameless),
-                                       event_treatment_name(event->treatment), event->sample_count + event->bare.count};
+static void list_in(struct profile *profile, const struct perf_event *event) {
+    struct profile_event *listed = column_push(&profile->events);
+    if (listed)
+        *listed =
+            (struct profile_event){profile_text(profile, event->name.bytes_count ? event->name : nameless),
+                                   event_treatment_name(event->treatment), event->sample_count + event->bare.count};
 }
 
 void perf_events_enter(const struct perf_events *events, struct profile *profile) {
     COLUMN_EACH(const struct perf_event, event, &events->rows) {
         enter(events, event, &profile->ledger);
-        tell(event, profile);
+        list_in(profile, event);
     }
     if (events->filter)
         filter_note_unused(events->filter, perf_events_names(events, EVENT_DEFAULT, profile), &profile->ledger);

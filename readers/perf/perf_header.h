@@ -6,7 +6,7 @@
 struct perf_header {
     bool has_dwarf_stacks;      /* user stacks come from an unwinder, so return addresses already point into the call */
     bool is_of_some_processors; /* perf record -C: what happens on others is not recorded */
-    double frequency_hz;        /* sampling frequency that text tells; 0 if unknown */
+    double frequency_hz;        /* sampling frequency that text gives; 0 if unknown */
     struct text arguments;      /* those of the recorded program, each with a NUL after it. The profile's */
     struct text script;         /* file name of the script that the recorded shell runs; empty: none. The profile's */
 };

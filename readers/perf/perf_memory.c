@@ -17,7 +17,7 @@ static const struct {
 
 /* Memory of a process. One that executes another program gets new memory. */
 struct space {
-    process_id process; /* none until a thread tells of its own memory */
+    process_id process; /* none until a thread reports its own memory */
     int64_t sizes_bytes[KIND_COUNT];
 };
 
@@ -33,7 +33,7 @@ struct memory_counting {
     struct process_memory *processes; /* one for each process of the profile */
 };
 
-/* What one hit tells. */
+/* What one hit reports. */
 struct change {
     int64_t id;
     bool is_own; /* the memory of the thread that was hit */

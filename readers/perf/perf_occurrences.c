@@ -106,7 +106,7 @@ static bool mark_span(struct marking *marking, const struct perf_series *series,
     return true;
 }
 
-/* What a sample tells besides its time and place; NULL: nothing. */
+/* What a sample has besides its time and place; NULL: nothing. */
 struct details {
     const struct perf_payload *payload;
     const struct perf_data_address *address;
@@ -141,13 +141,13 @@ static struct details take_details(struct details_cursor *cursor, uint32_t sampl
     return details;
 }
 
-/* Returns whether nothing but markers needs the samples. Without records of tasks, they tell when threads began. */
+/* Returns whether nothing but markers needs the samples. Without records of tasks, they show when threads began. */
 static bool is_spent_by_markers(const struct marking *marking, const struct perf_series *series) {
     const struct perf_event *event = perf_events_at(&marking->recording->events, series->event);
     return event->treatment == EVENT_MARKERS && !event->is_off_cpu_time && marking->recording->tasks.has_records;
 }
 
-/* Samples of the profile that tell more than their place are markers, too. */
+/* Samples of the profile that have more than their place are markers, too. */
 static void mark_series(struct marking *marking, struct perf_series *series) {
     struct details_cursor cursor = {.series = series};
     const struct perf_event *event = perf_events_at(&marking->recording->events, series->event);

@@ -250,7 +250,7 @@ static int64_t last_event_of(const struct samples *samples, const struct perf_wa
     return time_later(last_wait->end_ns, count ? samples_at(samples, count - 1)->time_ns : TIME_NONE);
 }
 
-/* Without records of threads that begin to run, nothing is known of one before it was first seen, and behind. */
+/* Without records of threads that begin to run, nothing is known of a thread before and after it was seen. */
 static struct life life_of(const struct adding *adding, const struct thread *thread, const struct perf_task *task) {
     const struct perf_waits *waits = adding->waits;
     const struct perf_wait *first = perf_waits_at(waits, task->first_wait);

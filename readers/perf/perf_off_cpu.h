@@ -5,8 +5,8 @@
 
 #include "perf_recording.h"
 
-/* Decides whether samples are made of the time in which threads did not run, and tells the recording's events. Returns
- * whether they are. Latches FAILURE_USAGE if only they are wanted, and there are none. */
+/* Decides whether samples are made of the time in which threads did not run, and informs the recording's events.
+ * Returns whether they are. Latches FAILURE_USAGE if only they are wanted, and there are none. */
 bool perf_off_cpu_begin(struct perf_recording *recording, enum gecko_convert_off_cpu choice);
 
 /* Gives sums of waits, whose samples have no time, the ends of their threads as times. */

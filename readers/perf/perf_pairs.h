@@ -1,4 +1,4 @@
-/* Tracepoints that come in pairs: one tells that something begins, the other one that it ends. */
+/* Tracepoints that come in pairs: one reports that something begins, the other that it ends. */
 #pragma once
 
 #include "perf_payloads.h"
@@ -17,8 +17,8 @@ struct perf_pair_rule {
     struct text name; /* name of the markers: "futex" */
     struct text type; /* name of their schema: "syscalls:futex" */
     enum perf_pair_lane lane;
-    bool has_result; /* the end tells the result of a system call */
-    struct text key; /* a number that both payloads tell; empty: none */
+    bool has_result; /* the end has the result of a system call */
+    struct text key; /* a number that both payloads have; empty: none */
 };
 
 /* What an event is in a pair. */

@@ -1,4 +1,4 @@
-/* The payloads of a recording: what occurrences tell besides their time and place. They are decoded in whatever form
+/* The payloads of a recording: what occurrences have besides their time and place. They are decoded in whatever form
  * they were read. */
 #pragma once
 

@@ -179,8 +179,8 @@ void perf_places_unmap_kernel(struct perf_places *code, uint64_t start, uint64_t
                   0);
 }
 
-/* Returns the mapping of the kernel's address. The recorded one of the kernel itself ends with the code that stays in
- * memory: functions that ran at its start are behind it, and the first processor waits in a stack of them. */
+/* Returns the mapping of the kernel's address. The recorded mapping of the kernel itself ends with the code that stays
+ * in memory. Functions that run only while it starts follow, and the idle stack of the first processor has some. */
 static const struct code_mapping *find_kernel_mapping(const struct perf_places *code, uint64_t address) {
     static const uint64_t KERNEL_BYTES_MAX = 256 * 1024 * 1024;
     const struct code_maps *maps = &code->maps;
@@ -385,7 +385,7 @@ static void find_in_module(struct frame_making *making) {
     system_code_find_in_module(&making->code->system, &module, row->address, &making->name);
 }
 
-/* Without times, the last code that the process generated at the address counts. */
+/* Without times, the last code that the process generated at the address applies. */
 static void name_generated(struct frame_making *making) {
     const struct code_row *row = making->row;
     struct perf_places *code = making->code;

@@ -1,5 +1,5 @@
-/* What a recording of perf tells, record by record, in whatever form it is read. A parser emits records in the order in
- * which they count, and perf_recording.h gives them their meaning. */
+/* What a recording of perf contains, record by record, in whatever form it is read. A parser emits records in the order
+ * in which they take effect, and perf_recording.h gives them their meaning. */
 #pragma once
 
 #include "libconvert/profile/threads.h"
@@ -14,7 +14,7 @@ enum perf_record_type {
     PERF_CLOCK,      /* a moment on two clocks */
     PERF_TIMES,      /* when the first and the last sample of the recording were taken */
     PERF_TICKS,      /* how the clock follows from the processor's counter */
-    PERF_BUILD_ID,   /* tells the build id of a file */
+    PERF_BUILD_ID,   /* the build id of a file */
     PERF_COMM,       /* names the task */
     PERF_NAME,       /* the name that the task has in the next sample */
     PERF_FORK,       /* the task begins */
@@ -27,8 +27,8 @@ enum perf_record_type {
     PERF_LINE,       /* the meaning of a line number, which later stacks have */
     PERF_SAMPLE,     /* the task was found somewhere when an event happened */
     PERF_USER_STACK, /* the user part of the stack of earlier samples with the same cookie */
-    PERF_SWITCH,     /* the task begins or ceases to run */
-    PERF_THROTTLE,   /* the kernel ceases or begins again to take samples */
+    PERF_SWITCH,     /* the task starts or stops running */
+    PERF_THROTTLE,   /* the kernel stops taking samples or resumes */
     PERF_LOSS,       /* perf itself lost samples */
     PERF_COUNT,      /* what became of something that the parser read */
     PERF_RECORD_TYPE_COUNT
@@ -172,7 +172,7 @@ struct perf_sample {
     bool has_address;
     bool is_raw;         /* the payload is laid out as the formats say, not text */
     bool has_stack;      /* the stack is more than an address */
-    bool is_repeated;    /* the sample before, which counts for another event as well */
+    bool is_repeated;    /* the previous sample, which counts for another event as well */
     bool is_interrupted; /* user code was interrupted: what there is of the stack stands in for the user stack */
     const struct perf_address_stack *addresses; /* NULL: the stack consists of lines */
 };
@@ -180,7 +180,7 @@ struct perf_sample {
 struct perf_switch {
     int32_t processor; /* -1: unknown */
     bool is_out;
-    bool is_preempted;    /* if it ceases to run: another task takes its place */
+    bool is_preempted;    /* if it stops running: another task takes its place */
     bool is_of_processor; /* all switches of the processor are recorded, not those of some processes */
 };
 
@@ -211,7 +211,7 @@ struct perf_record {
     int64_t time_ns; /* TIME_NONE: the record has none */
     struct position position;
     struct text name; /* what the record is about: comm, event, path, key */
-    struct text text; /* what else is told about it: the value of a key, a payload, a build id, a command line */
+    struct text text; /* what else is known of it: the value of a key, a payload, a build id, a command line */
     union {
         struct perf_event_description event; /* for PERF_EVENT; its number is also for PERF_EVENT_NAME */
         struct perf_clock clock;
@@ -231,7 +231,7 @@ struct perf_record {
     };
 };
 
-/* Returns the mapping that a PERF_MAPPING tells of. */
+/* Returns the mapping that a PERF_MAPPING describes. */
 static inline struct code_map_record perf_record_mapping(const struct perf_record *record) {
     return (struct code_map_record){.pid = record->pid,
                                     .start = record->mapping.start,

@@ -38,7 +38,7 @@ struct perf_recording {
     struct perf_activity activity;
     struct perf_waits waits;
     struct perf_tallies tallies;
-    bool keeps_processors; /* samples tell theirs */
+    bool keeps_processors; /* samples get their processor */
     bool has_times;        /* some sample had a time */
     bool has_stacks;       /* samples have stacks, not only an address */
     bool has_copies;       /* perf copied stacks */

@@ -117,7 +117,7 @@ static bool relative_in_process(struct code_maps *maps, int64_t pid, uint64_t ad
     return mapping;
 }
 
-/* Records are about the host's kernel. Code that ran at its start is behind its recorded mapping. */
+/* Records are about the host's kernel. Code that ran when it started is after the end of its recorded mapping. */
 static bool relative_in_kernel(struct code_maps *maps, const struct code_library *library, uint64_t address,
                                uint64_t *relative) {
     bool is_host = !library->is_guest;

@@ -1,10 +1,10 @@
-/* What records and samples of switches tell of the times in which threads do not run. */
+/* What records and samples of switches say about the times in which threads do not run. */
 #pragma once
 
 #include "perf_recording.h"
 
-/* Returns the tid of the thread of a sample that has no tid: what a switch tells of itself, else what the switch before
- * told to run on the processor. PID_UNKNOWN if nothing tells. `event` is the sample's, or NULL. */
+/* Returns the tid of the thread of a sample that has no tid: the one that a switch names itself, else the one that runs
+ * on the processor since the previous switch; PID_UNKNOWN if neither is known. `event` is the sample's, or NULL. */
 int64_t perf_switches_tid(struct perf_recording *recording, struct perf_event *event, const struct perf_record *record);
 
 /* Uses a PERF_SWITCH record of the task. */

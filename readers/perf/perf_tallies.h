@@ -75,7 +75,7 @@
     TALLY(TALLY_REGISTERS, VALUES, LOST, "registers")                                                                \
     TALLY(TALLY_INSTRUCTION, VALUES, LOST, "instruction")                                                            \
     TALLY(TALLY_CYCLES, VALUES, LOST, "instructions per cycle")                                                      \
-    TALLY(TALLY_FIELD, VALUES, LOST, "field behind the event")                                                       \
+    TALLY(TALLY_FIELD, VALUES, LOST, "field after the event")                                                        \
     TALLY(TALLY_JIT_REFUSED, VALUES, NOTED,                                                                          \
           "perf map or jitdump that was not read, as others own it or it is not a regular file")                     \
     TALLY(TALLY_JIT_DAMAGED, VALUES, NOTED, "damaged part of a perf map or jitdump")                                 \

@@ -39,7 +39,7 @@ void perf_text_fields_fini(struct perf_text_fields *fields) {
  * in hexadecimal without 0x, "i:" that of another number that is printed in hexadecimal, "u:" that of nanoseconds that
  * are printed as microseconds, "p:" that of a priority of I/O that is printed as class, hint and level, and "-:" what
  * the kernel makes of other fields. An event that ends with "*" stands for all that begin so; an empty one for probes,
- * which may have any name. The first form that a payload has counts. */
+ * which may have any name. The first form that a payload has applies. */
 static const struct {
     struct text event;
     struct text form;
@@ -401,13 +401,13 @@ static union marker_value value_of(struct profile *profile, enum value_type type
 /* ---- Fields. ---- */
 
 /* Returns the row of the next field of that key that the payload does not have yet; ID_NONE: there is none. Payloads
- * have their fields in one order, so it is usually the one behind the last. */
-static uint32_t find_field(const struct perf_text_fields *fields, struct text key, uint32_t behind, uint32_t *number) {
+ * have their fields in one order, so it is usually the one after the last, which is `next`. */
+static uint32_t find_field(const struct perf_text_fields *fields, struct text key, uint32_t next, uint32_t *number) {
     uint32_t count = (uint32_t)fields->rows.count;
     *number = 1;
-    if (behind < count) {
-        const struct text_field *field = column_at(&fields->rows, behind);
-        if (!field->is_set && field->number == 1 && text_equal(field->key, key)) return behind;
+    if (next < count) {
+        const struct text_field *field = column_at(&fields->rows, next);
+        if (!field->is_set && field->number == 1 && text_equal(field->key, key)) return next;
     }
     for (uint32_t i = 0; i < count; i++) {
         const struct text_field *field = column_at(&fields->rows, i);

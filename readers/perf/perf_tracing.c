@@ -119,7 +119,7 @@ static bool is_well_formed(struct text format) {
 
 /* ---- The section. ---- */
 
-/* Adds what is known of a tracepoint. Of several with one id, the first counts. */
+/* Adds what is known of a tracepoint. Of several with one id, the first applies. */
 static void add_kind(struct perf_tracing *tracing, struct tep_event *event, struct text rule) {
     uint64_t id = (uint64_t)event->id;
     const struct tracepoint_kind kind = {.event = event, .rule = profile_text(tracing->profile, rule)};

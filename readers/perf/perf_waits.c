@@ -40,7 +40,7 @@ static bool is_left_out(const struct perf_waits *waits, const struct perf_task *
     return waits->filter && !filter_keeps_thread(waits->filter, waits->profile, task->thread, time_ns);
 }
 
-/* Returns whether filters leave nothing of the last wait, so that the next one can have its row. The first one tells
+/* Returns whether filters leave nothing of the last wait, so that the next one can have its row. The first one shows
  * since when the thread is known, and the last one of those that are left out ends the processor time before it. */
 static bool is_spent(const struct perf_waits *waits, const struct perf_task *task, const struct perf_wait *last,
                      const struct perf_wait *next) {
@@ -88,7 +88,7 @@ static void end(const struct perf_waits *waits, const struct perf_task *task, st
     wait->is_left_out = is_left_out(waits, task, start_ns);
 }
 
-/* Adds the time before the thread ran for the first time that the recording tells of. */
+/* Adds the time before the thread ran for the first time in the recording. */
 static void add_first(struct perf_waits *waits, struct perf_task *task, int64_t end_ns) {
     struct perf_wait wait = perf_wait_since(TIME_NONE, -1);
     wait.state = task->is_forked ? PERF_STATE_PREEMPTED : PERF_STATE_UNKNOWN;
@@ -190,7 +190,7 @@ struct perf_running perf_waits_link(struct perf_waits *waits, int32_t processor,
     uint32_t known_count = value_table_count(&waits->running);
     struct perf_running *running = value_table_intern(&waits->running, &key, &to);
     if (!running || value_table_count(&waits->running) > known_count) return before;
-    /* Two events can tell of one switch. */
+    /* Two events can report one switch. */
     bool is_again = running->tid == to.tid && to.since_ns - running->since_ns <= PERF_SWITCH_NS_MAX;
     if (is_again && running->tid != from_tid) return before;
     before = *running;

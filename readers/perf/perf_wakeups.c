@@ -21,12 +21,12 @@ static bool has_waking(const struct perf_events *events) {
     return false;
 }
 
-/* The processor of the woken thread may tell of the wakeup later, in another thread. So sched_waking, which is always
- * hit in the waking thread, counts if the recording has it. Only sched_wakeup_new tells of a new thread. */
-static bool is_wakeup(const struct perf_event *event, bool is_waking_told) {
+/* The processor of the woken thread may report the wakeup later, in another thread. So sched_waking, which is always
+ * hit in the waking thread, is used if the recording has it. Only sched_wakeup_new reports a new thread. */
+static bool is_wakeup(const struct perf_event *event, bool has_waking) {
     struct text name = perf_event_base_name(event->name);
     if (text_equal(name, waking) || text_equal(name, TEXT("sched:sched_wakeup_new"))) return true;
-    return !is_waking_told && text_equal(name, TEXT("sched:sched_wakeup"));
+    return !has_waking && text_equal(name, TEXT("sched:sched_wakeup"));
 }
 
 void perf_wakeups_init(struct perf_wakeups *wakeups, struct perf_recording *recording) {

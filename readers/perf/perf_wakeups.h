@@ -21,7 +21,7 @@ struct perf_wakeups {
 void perf_wakeups_init(struct perf_wakeups *wakeups, struct perf_recording *recording);
 void perf_wakeups_fini(struct perf_wakeups *wakeups);
 
-/* If the event tells of wakeups, returns the schema of the waking thread's marker, and sets *values, which are those of
+/* If the event reports wakeups, returns the schema of the waking thread's marker, and sets *values, which are those of
  * the payload, to those of the marker: the same, and the flow. They are valid until the next call. If the recording has
  * something of the woken thread, adds a marker to it. Returns MARKER_SCHEMA_NONE for other events. */
 uint16_t perf_wakeups_link(struct perf_wakeups *wakeups, const struct perf_series *series, const struct sample *sample,

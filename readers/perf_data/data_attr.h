@@ -52,7 +52,7 @@ struct data_attr {
     uint64_t registers_user;
     uint64_t registers_intr;
     double frequency_hz;       /* 0: samples have a fixed period */
-    uint64_t fixed_period;     /* period of samples that do not tell theirs; 0: unknown */
+    uint64_t fixed_period;     /* period of samples that do not record theirs; 0: unknown */
     uint32_t stack_places_max; /* the kernel cuts longer callchains */
     bool has_trailers;         /* records other than samples end with a sample's ids (sample_id_all) */
     bool has_clock;            /* `clock` is valid: the clock of the recorded times */

@@ -13,7 +13,7 @@ enum {
     SECTION_BYTES = 16, /* offset, size */
 };
 
-/* Size limit of the events and their ids, which come before the records, and of each section behind those. */
+/* Size limit of the events and their ids, which precede the records, and of each section after the records. */
 static const uint64_t PREAMBLE_BYTES_MAX = UINT64_C(256) << 20;
 
 struct section {
@@ -169,7 +169,7 @@ static void read_file(struct data_parser *parser, struct input *input) {
     bool has_features = is_finished && read_features_ahead(parser, input, header + FEATURE_BITS_AT, end);
     input_consume(input, (size_t)records.offset);
     read_records(parser, input, end);
-    if (is_finished) input_skip(input, end - input_offset(input)); /* records behind damage */
+    if (is_finished) input_skip(input, end - input_offset(input)); /* records after damage */
     if (is_finished && input_offset(input) < end) data_tally(parser, TALLY_CUT_OFF, 1, input_offset(input));
     if (is_finished && !has_features && input_offset(input) == end)
         read_features(parser, input, header + FEATURE_BITS_AT);

@@ -117,7 +117,7 @@ static void deliver_row(struct data_order *order, struct waiting_record *row) {
     row->place = DELIVERED;
 }
 
-/* Returns room for the numbers of all waiting rows, twice. NULL if memory ran out (latched). */
+/* Returns space for the numbers of all waiting rows, twice. NULL if memory ran out (latched). */
 static uint32_t *reserve_due(struct data_order *order) {
     if (order->due_capacity >= order->row_count) return order->due;
     memory_free(order->due);

@@ -21,7 +21,7 @@ struct data_order {
     struct waiting_record *rows; /* in the order of arrival */
     size_t row_count;
     size_t row_capacity;
-    uint32_t *due; /* room for the numbers of those that are being delivered, twice */
+    uint32_t *due; /* space for the numbers of those that are being delivered, twice */
     size_t due_capacity;
     uint64_t latest_ns;    /* greatest time seen */
     uint64_t round_ns;     /* latest_ns at the end of the previous round */

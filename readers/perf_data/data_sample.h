@@ -57,12 +57,12 @@ struct data_sample {
     uint32_t read_words;    /* words per counter */
     struct text callchain;  /* words, innermost first, with markers between contexts */
     struct text raw;        /* a tracepoint's payload */
-    bool is_wait;           /* perf record --off-cpu made it; what its payload told of the wait has been decoded */
+    bool is_wait;           /* perf record --off-cpu made it; what its payload said of the wait has been decoded */
     struct text branches;   /* words: from, to and flags of each branch, newest first */
     uint64_t registers_abi; /* 0: no registers */
     struct text registers;  /* words: user registers, one per bit of the attributes' mask */
     struct text stack;      /* copy of the user stack from the stack pointer up; only the valid bytes */
-    bool has_memory;        /* it has a weight, or tells of an access to memory besides its address */
+    bool has_memory;        /* it has a weight, or describes an access to memory besides its address */
     uint64_t cgroup;        /* id of the control group */
 };
 

@@ -108,7 +108,7 @@ static struct perf_address_stack parse_stack(struct data_parser *parser, const s
                                              const struct data_sample *sample, struct perf_record *out) {
     parser->place_count = 0;
     push_callchain(parser, record, sample->callchain, has_branch_calls(sample), out);
-    /* A longer chain comes from a kernel with another limit, which the recording does not tell. */
+    /* A longer chain comes from a kernel with another limit, which is not recorded. */
     bool is_at_limit = parser->place_count == (sample->is_wait ? WAIT_PLACES_MAX : sample->attr->stack_places_max);
     if (is_at_limit && !has_branch_calls(sample) && !(sample->attr->sample_type & SAMPLE_STACK_USER)) {
         push(parser, 0, ADDRESS_IS_CUT);

@@ -101,14 +101,14 @@ static bool add_frame(struct parser *parser, struct text line) {
     return true;
 }
 
-/* Gives the last frame its source line, behind which other fields may be. Returns false if there is no frame, or the
- * line is not a source line. A frame that is too deep for the stack needs none. */
+/* Gives the last frame its source line, which other fields may follow. Returns false if there is no frame, or the line
+ * is not a source line. A frame that is too deep for the stack needs none. */
 static bool add_source(struct parser *parser, struct text whole_line) {
     struct open_sample *sample = &parser->sample;
     struct text line = script_fields_cut(text_trim_end(whole_line));
     uint32_t number = sample->line_count ? script_lines_source(&parser->lines, line) : ID_NONE;
     if (number == ID_NONE) return false;
-    /* One source line a frame is usual. */
+    /* Usually a frame has one source line. */
     if (!sample->too_deep_count && sample->line_count < 2 * STACK_FRAMES_MAX) add_number(parser, number);
     tally_fields(parser, text_from(whole_line, line.bytes_count));
     return true;
@@ -432,7 +432,7 @@ static void read_line(struct parser *parser, struct text line) {
     }
 }
 
-/* Reads the line that was broken, if there is one. It counts as being where it begins. */
+/* Reads the line that was broken, if there is one. Its position is where it begins. */
 static void end_broken_line(struct parser *parser) {
     struct position position = parser->scan.position;
     parser->scan.position = parser->broken_position;

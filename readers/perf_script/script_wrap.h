@@ -10,7 +10,7 @@ size_t script_wrap_columns(struct text start);
 /* Returns how many columns the line takes. */
 size_t script_wrap_width(struct text line);
 
-/* Returns whether the line is none that perf prints: behind a line that is broken, it is the rest of that. */
+/* Returns whether the line is none that perf prints: after a broken line, it is the rest of that line. */
 bool script_wrap_is_rest(struct text line);
 
 /* Returns whether the line is a frame line, or the rest of one (is_rest), that has no library yet, and so goes on. */

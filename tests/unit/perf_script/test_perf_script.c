@@ -269,7 +269,7 @@ TEST(test_recorded_without_callgraphs) {
                    "14405/14405 two words 20000000 250000 [unknown]+0x7f02\n");
     read_text(&reading, trace);
     assert_false(reading.profile.meta.has_stacks);
-    assert_int_equal(count_of(&reading.profile.ledger, LEDGER_VALUES, LEDGER_LOST, "field behind the event"), 1);
+    assert_int_equal(count_of(&reading.profile.ledger, LEDGER_VALUES, LEDGER_LOST, "field after the event"), 1);
     assert_int_equal(count_of(&reading.profile.ledger, LEDGER_VALUES, LEDGER_LOST, "branch stack"), 1);
     reading_fini(&reading);
 }
