@@ -476,7 +476,7 @@ static void explain_unknown_text(const struct input *input, struct text start, s
     char shown[FIRST_LINE_CHARACTERS + sizeof "..."];
     printable_copy(shown, sizeof shown, line);
     failure_set(failure, FAILURE_INPUT,
-                "%s: this is text, but no trace format that is known here; it begins \"%s\"; --from FORMAT reads it as "
+                "%s: this is text, but in no known trace format; it begins \"%s\"; --from FORMAT reads it as "
                 "that format all the same",
                 input_name(input), shown);
 }

@@ -62,7 +62,7 @@ static bool is_kernel_name(struct text name) {
     return text_equal(name, TEXT("kallsyms")) || text_equal(name, TEXT("kcore")) || text_equal(name, TEXT("modules"));
 }
 
-/* Returns the path of the folder that has the folder; empty if the path does not tell. */
+/* Returns the path of the folder that has the folder; empty if the path does not say. */
 static struct text folder_above(struct text folder) {
     struct text path = text_slice(folder, 0, folder.bytes_count ? folder.bytes_count - 1 : 0);
     return text_slice(path, 0, path.bytes_count - text_base_name(path).bytes_count);

@@ -165,9 +165,9 @@ static bool has_double_spacing(struct text start) {
     return run_count >= RUNS_MIN && text_has(start, TEXT("\n\t"));
 }
 
-/* ---- Characters that HTML has names for, and blanks at which it breaks no line. ---- */
+/* ---- HTML entities and no-break spaces. ---- */
 
-static const struct text fixed_blank = TEXT("\xc2\xa0");
+static const struct text no_break_space = TEXT("\xc2\xa0");
 
 /* Texts in JSON may be parts of pages, and are left alone. */
 static bool is_json(struct text start) {
@@ -175,7 +175,7 @@ static bool is_json(struct text start) {
     return text_starts_with(first, TEXT("{")) || text_starts_with(first, TEXT("["));
 }
 
-static bool has_fixed_blanks(struct text start) { return text_has(start, fixed_blank) && !is_json(start); }
+static bool has_no_break_spaces(struct text start) { return text_has(start, no_break_space) && !is_json(start); }
 
 /* Takes an entity, "&lt;", off the start of the text, or what could be the start of one. Returns whether it is whole.
  */
@@ -198,7 +198,7 @@ static char entity_character(struct text entity) {
                     {TEXT("&quot;"), '"'}, {TEXT("&apos;"), '\''}, {TEXT("&nbsp;"), ' '}};
     for (size_t i = 0; i < sizeof entities / sizeof *entities; i++)
         if (text_equal(entity, entities[i].entity)) return entities[i].character;
-    if (text_equal(entity, fixed_blank)) return ' ';
+    if (text_equal(entity, no_break_space)) return ' ';
     uint64_t number;
     if (!cursor_take(&entity, TEXT("&#"))) return '\0';
     bool is_hex = cursor_take(&entity, TEXT("x"));
@@ -223,7 +223,7 @@ static bool has_entities(struct text start) {
 bool input_log_recognises(struct text start) {
     if (text_find(start, '\0') < start.bytes_count) return false;
     return has_escapes(start) || has_odd_line_ends(start) || has_double_spacing(start) ||
-           common_prefix(start) != PREFIX_NONE || has_entities(start) || has_fixed_blanks(start);
+           common_prefix(start) != PREFIX_NONE || has_entities(start) || has_no_break_spaces(start);
 }
 
 /* ---- Decoding. ---- */
@@ -232,7 +232,7 @@ struct log {
     struct input_decoder decoder;
     enum prefix prefix; /* what is taken off each line that has it */
     bool has_entities;
-    bool has_fixed_blanks;
+    bool has_no_break_spaces;
     bool has_double_spacing;
     bool is_second_feed;           /* the next line feed would be the second one of a pair */
     char entity[ENTITY_BYTES_MAX]; /* its start, the rest of which is not there yet */
@@ -276,9 +276,9 @@ static void put_entity(struct log *log) {
     log->entity_bytes = 0;
 }
 
-/* Puts a byte that may be in an entity or a fixed blank, or the second line feed of a pair. */
+/* Puts a byte that may be in an entity or a no-break space, or the second line feed of a pair. */
 static void put_escaped(struct log *log, char byte) {
-    bool is_start = (byte == '&' && log->has_entities) || (byte == fixed_blank.bytes[0] && log->has_fixed_blanks);
+    bool is_start = (byte == '&' && log->has_entities) || (byte == no_break_space.bytes[0] && log->has_no_break_spaces);
     bool is_dropped = byte == '\n' && log->has_double_spacing && log->is_second_feed;
     log->is_second_feed = byte == '\n' && !log->is_second_feed;
     if (log->entity_bytes && (is_start || byte == '\n')) put_entity(log);
@@ -288,8 +288,9 @@ static void put_escaped(struct log *log, char byte) {
         return;
     }
     log->entity[log->entity_bytes++] = byte;
-    bool is_fixed_blank = log->entity[0] == fixed_blank.bytes[0] && log->entity_bytes == fixed_blank.bytes_count;
-    if (byte == ';' || is_fixed_blank || log->entity_bytes == ENTITY_BYTES_MAX) put_entity(log);
+    bool is_no_break_space =
+        log->entity[0] == no_break_space.bytes[0] && log->entity_bytes == no_break_space.bytes_count;
+    if (byte == ';' || is_no_break_space || log->entity_bytes == ENTITY_BYTES_MAX) put_entity(log);
 }
 
 /* Puts a byte that is in no escape sequence. Carriage returns end a line, whether or not a line feed follows. */
@@ -352,7 +353,7 @@ bool input_log_open(struct input_source *source, const struct input_wrapper *wra
     struct text start = text_slice(input_peek(below, INPUT_WRAPPER_START_BYTES), 0, INPUT_WRAPPER_START_BYTES);
     log->prefix = common_prefix(start);
     log->has_entities = has_entities(start);
-    log->has_fixed_blanks = has_fixed_blanks(start);
+    log->has_no_break_spaces = has_no_break_spaces(start);
     log->has_double_spacing = has_double_spacing(start);
     input_decoder_open(&log->decoder, source, wrapper, below, decode, free);
     return true;

@@ -49,9 +49,9 @@ input_wrapper_open input_utf16_open;
 
 /* Text that a terminal, a log, a mail or a page has changed: escape sequences, for colours, are removed, as is what is
  * before each line, a time, the number of the line, the name of a container or ">"; a carriage return ends a line;
- * "&lt;" is "<", a fixed blank a blank; of doubled line feeds one stays. Text is recognised if its start has an escape
- * sequence, carriage returns alone or doubled, the same kind of prefix before each line, ampersands only in such names
- * of characters, fixed blanks, or stacks with doubled line feeds only. */
+ * "&lt;" is "<", a no-break space is a blank; of doubled line feeds one stays. Text is recognised if its start has an
+ * escape sequence, carriage returns alone or doubled, the same kind of prefix before each line, ampersands only in such
+ * names of characters, no-break spaces, or stacks with doubled line feeds only. */
 bool input_log_recognises(struct text start);
 input_wrapper_open input_log_open;
 
@@ -70,5 +70,5 @@ enum { INPUT_WRAPPER_START_BYTES = 64 * 1024, INPUT_WRAPPER_BINARY_BYTES = 512 }
 /* Returns the wrapper that bytes beginning like this have; NULL if they have none. */
 const struct input_wrapper *input_wrapper_of(struct text start);
 
-/* The same without logs. Needs INPUT_WRAPPER_BINARY_BYTES at most. */
+/* Does what input_wrapper_of does, but knows no logs. Needs INPUT_WRAPPER_BINARY_BYTES at most. */
 const struct input_wrapper *input_wrapper_of_binary(struct text start);

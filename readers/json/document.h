@@ -1,5 +1,5 @@
 /* A JSON document in memory, as the viewer's JSON.parse would give it: numbers are doubles, and if a key is repeated in
- * an object, the last member counts. A value takes 16 bytes. Nesting may be deep, because parsing does not recurse. */
+ * an object, the last member applies. A value takes 16 bytes. Nesting may be deep, because parsing does not recurse. */
 #pragma once
 
 #include "libconvert/base/arena.h"

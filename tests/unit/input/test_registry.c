@@ -467,16 +467,16 @@ static const struct content contents[] = {
      "binary data of an unknown kind; traces of the recorder, perf.data files, perf script text, collapsed stacks and "
      "profiles are read here"},
     {BYTES("[    0.000000] Linux version 6.1.0\n[    1.234567] usb 1-1: new device\n"),
-     "text, but no trace format that is known here; it begins \"[    0.000000] Linux version 6.1.0\"; --from FORMAT "
+     "text, but in no known trace format; it begins \"[    0.000000] Linux version 6.1.0\"; --from FORMAT "
      "reads it as that format all the same"},
     {BYTES("[flake8]\nmax-line-length = 120\n"),
-     "text, but no trace format that is known here; it begins \"[flake8]\"; --from FORMAT reads it as that format all "
+     "text, but in no known trace format; it begins \"[flake8]\"; --from FORMAT reads it as that format all "
      "the same"},
     {BYTES("Dear all,\nthis is not a trace.\n"),
-     "text, but no trace format that is known here; it begins \"Dear all,\"; --from FORMAT reads it as that format all "
+     "text, but in no known trace format; it begins \"Dear all,\"; --from FORMAT reads it as that format all "
      "the same"},
     {BYTES("\n\n  a\x1b[31mline that is so very long that it has to be cut some\xffwhere in the middle of it\r\n"),
-     "text, but no trace format that is known here; it begins \"a?[31mline that is so very long that it has to be cut "
+     "text, but in no known trace format; it begins \"a?[31mline that is so very long that it has to be cut "
      "some?w...\"; --from FORMAT reads it as that format all the same"},
 };
 
