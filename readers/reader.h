@@ -41,7 +41,7 @@ struct reader {
     const char *name;            /* value of --from, for instance "perf-script" */
     const char *alias;           /* a former name; NULL: none */
     const char *title;           /* used in messages, for instance "perf script text" */
-    const char *const *suffixes; /* suffixes of file names that tell the format, terminated by NULL; NULL: none */
+    const char *const *suffixes; /* suffixes of file names of the format, terminated by NULL; NULL: none */
     const char *doubt;           /* describes an input that scores PROBE_IF_NAMED; used in a message */
 
     bool is_of_perf;       /* knows when threads did not run, and on which processors samples were taken */

@@ -1,6 +1,6 @@
 /* Profiles in the Gecko format: each process has its threads, libraries and sources. Processes other than the first one
  * are its children, and their times begin with them. Each thread has its own strings, frames and stacks. A frame's
- * location is a text that tells the function, by the front-end's rules. */
+ * location is a text that names the function, by the front-end's rules. */
 
 #include <inttypes.h>
 

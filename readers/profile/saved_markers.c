@@ -464,7 +464,7 @@ static void read_member(struct saved_reader *reader, struct payload *payload, st
     }
 }
 
-/* Returns room for a value of each field, all of them absent; NULL if memory ran out (latched). */
+/* Returns space for a value of each field, all of them absent; NULL if memory ran out (latched). */
 static union marker_value *take_values(struct saved_reader *reader, const struct marker_schema *schema) {
     if (!memory_reserve(reader->profile->failure, &reader->values, &reader->value_capacity, schema->field_count + 1,
                         sizeof *reader->values))

@@ -24,7 +24,7 @@ static const struct saved_part PARTS[] = {
     {TEXT("counters"), saved_counters_read, NEEDS_THREADS, false},
     {TEXT("profilerOverhead"), saved_overheads_read, NEEDS_THREADS, false},
     {TEXT("profileGatheringLog"), saved_gathering_log_read, NEEDS_THREADS, false},
-    /* The other log may tell of more processes, whose order stays. */
+    /* The other log may have more processes, whose order stays. */
     {TEXT("profilingLog"), saved_profiling_log_read, NEEDS_THREADS | NEEDS_GATHERING, false},
 };
 

@@ -163,8 +163,8 @@ static int compare_ages(const void *left, const void *right) {
     return ORDER(a->order, b->order) ?: ORDER(a->row, b->row);
 }
 
-/* A forked child has its parent's command line, and does not tell it. One that executes another program does. Sorts the
- * generations: a parent comes before its children. */
+/* A forked child has its parent's command line, and does not record it. One that executes another program does. Sorts
+ * the generations: a parent comes before its children. */
 static void inherit_arguments(struct trace_tasks *tasks, struct generation *generations, size_t count) {
     memory_sort(tasks->profile->failure, generations, count, sizeof *generations, compare_ages);
     for (size_t i = 0; i < count; i++) {

@@ -79,7 +79,7 @@ void trace_tasks_name_process(struct trace_tasks *tasks, struct trace_process *p
 void trace_tasks_name_thread(struct trace_tasks *tasks, struct trace_thread *thread, struct text name,
                              enum trace_name_rank rank, int64_t ticks);
 
-/* Tells the command line of a process, which must live as long as the profile, if the process is known. */
+/* Sets the command line of a process, which must live as long as the profile, if the process is known. */
 void trace_tasks_set_arguments(struct trace_tasks *tasks, int64_t pid, uint64_t start_ns, struct text arguments);
 
 /* Completes samples. Sets parents and generation numbers (members `generation`) of all processes and threads. Call it

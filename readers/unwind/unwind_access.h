@@ -10,7 +10,7 @@ struct unwinder_options {
     enum unwinder_machine machine;       /* machine of the recorded program */
     const struct debug_folders *folders; /* where to look for files besides their own paths. NULL: do not open files
                                           * that the recording names */
-    struct failure *failure; /* latches a failure if memory runs out, and counts memory. Nothing else fails */
+    struct failure *failure;             /* counts memory, and latches that it ran out; nothing else fails */
 };
 
 enum unwind_file_state {
