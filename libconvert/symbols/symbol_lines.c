@@ -39,6 +39,7 @@ struct surroundings {
     struct scoping *scoping;   /* the innermost function, if no type is further in; else NULL */
     uint32_t depth;            /* the number of inlined calls */
     unsigned level;            /* the number of entries */
+    bool is_c;                 /* types of the unit's language have no functions inside them */
 };
 
 /* A function with code. What is inside it is read when it is first needed: of most functions, no address is asked. */
@@ -231,6 +232,7 @@ static uint32_t scope_of(struct dwarf_names *names, struct scoping *function) {
 
 static void read_entry(struct symbol_lines *lines, Dwarf_Die *die, struct surroundings around) {
     int tag = dwarf_tag(die);
+    if (around.is_c && is_scope_tag(tag)) return;
     if (is_scope_tag(tag) && dwarf_haschildren(die) == 1) {
         if (around.scoping) around.scope = scope_of(around.names, around.scoping);
         around.scoping = NULL;
@@ -308,6 +310,11 @@ static void read_table(struct symbol_lines *lines) {
     if (dwarf_getsrcfiles(&lines->root, &lines->files, &file_count) != 0) lines->files = NULL;
 }
 
+static bool is_c(Dwarf_Die *root) {
+    int language = dwarf_srclang(root);
+    return language == DW_LANG_C89 || language == DW_LANG_C || language == DW_LANG_C99 || language == DW_LANG_C11;
+}
+
 /* Returns false if libdw fails. */
 static bool read_unit(struct symbol_lines *lines, uint32_t unit) {
     Dwarf_Off offset = *(const Dwarf_Off *)column_at(&lines->units, unit);
@@ -315,7 +322,9 @@ static bool read_unit(struct symbol_lines *lines, uint32_t unit) {
     init_unit(lines);
     if (!dwarf_offdie(lines->session.dwarf, offset, &lines->die)) return false;
     find_root(lines);
-    read_children(lines, &lines->root, (struct surroundings){&lines->names, .function = ID_NONE, .scope = ID_NONE});
+    read_children(
+        lines, &lines->root,
+        (struct surroundings){&lines->names, .function = ID_NONE, .scope = ID_NONE, .is_c = is_c(&lines->root)});
     address_ranges_finish(&lines->function_ranges);
     lines->outer_count = lines->functions.count;
     lines->folder = text_attribute(&lines->die, DW_AT_comp_dir);
