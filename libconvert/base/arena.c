@@ -2,7 +2,7 @@
 
 #include "memory.h"
 
-/* The size of the chunks doubles, so that a small arena has little room that it does not use. */
+/* The size of the chunks doubles, so that a small arena wastes little memory. */
 enum { FIRST_CHUNK_BYTES = 512, CHUNK_BYTES_MAX = 64 * 1024 };
 
 struct arena_chunk {

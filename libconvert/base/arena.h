@@ -11,17 +11,17 @@ struct arena_chunk;
 
 struct arena {
     struct failure *failure;   /* borrowed */
-    struct arena_chunk *first; /* the oldest chunk that is not for one request; NULL: there is none */
+    struct arena_chunk *first; /* the oldest chunk that requests share; NULL: there is none */
     struct arena_chunk *last;
-    struct arena_chunk *large; /* the newest chunk for one request */
-    uint32_t chunk_bytes;      /* size of the last chunk that is not for one request */
-    uint32_t left_bytes;       /* at the end of that one */
+    struct arena_chunk *large; /* the newest chunk for a single large request */
+    uint32_t chunk_bytes;      /* size of `last` */
+    uint32_t left_bytes;       /* free at the end of `last` */
 };
 
 void arena_init(struct arena *arena, struct failure *failure);
 void arena_fini(struct arena *arena);
 
-/* Frees what was taken before the bytes, which are in the arena, as far as whole chunks are of that. */
+/* Frees the chunks that hold only what was taken before `bytes`, which must be in the arena. */
 void arena_forget(struct arena *arena, const char *bytes);
 
 /* Returns uninitialised bytes without alignment, or NULL if memory ran out (latched). bytes_count may be 0. */

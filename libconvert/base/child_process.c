@@ -164,8 +164,8 @@ static int keep_descriptor(int descriptor) {
     return kept;
 }
 
-/* The kernel counts all private memory that can be written, touched or not. What the child has from its parent counts
- * too, so it comes on top. */
+/* RLIMIT_DATA counts all private memory that can be written, touched or not, and with it what the child inherited. The
+ * limit is therefore added to what is in use. */
 static void limit_memory(const struct memory_limit *limit) {
     uint64_t own_bytes = machine_data_bytes(), allowed_bytes;
     struct rlimit data;

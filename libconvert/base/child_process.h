@@ -52,9 +52,9 @@ typedef void child_work(void *context, struct channel *channel);
  * started, returns false with errno set; otherwise the caller must call child_await. Thread-safe.
  *
  * The child has no open files except standard error and its end of the channel. It takes no signals, writes no core
- * file, and is killed when the thread that started it ends. If there is a limit, the
- * child can allocate as much as it says, whatever is in use; then its allocations fail. So what it can read does not
- * depend on what others do at that time. A thread in place of the child has no limit. */
+ * file, and is killed when the thread that started it ends. If there is a limit, the child can allocate that much,
+ * whatever is in use; then its allocations fail. What it can read therefore does not depend on what other threads use.
+ * A thread in place of the child has no limit. */
 bool child_start(struct child_process *child, child_work *work, void *context, const struct memory_limit *limit);
 
 /* Closes the channel, waits for the child and returns how it ended. A child that is still sending notices the close and

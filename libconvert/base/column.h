@@ -1,6 +1,6 @@
 /* A growable array in chunks. Growing adds a chunk and never moves an element, so pointers to elements stay valid. The
- * size of the chunks doubles up to COLUMN_LARGE_CHUNK elements, and then stays, so that a large column has little room
- * that it does not use.
+ * size of the chunks doubles up to COLUMN_LARGE_CHUNK elements, and then stays, so that a large column wastes little
+ * memory.
  *
  * A profile can have a million threads, each with several columns that are empty or nearly so. An empty column is
  * therefore 32 bytes and owns nothing, and the first chunk is small. */

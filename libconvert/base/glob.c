@@ -1,7 +1,7 @@
 #include "glob.h"
 
-/* After a star that did not lead to a match, the star takes one more byte: the work is at most the product of the
- * lengths. */
+/* When the rest does not match, the last star takes one more byte. Earlier stars need not, so the work is at most the
+ * product of the lengths. */
 bool glob_matches(struct text glob, struct text text) {
     size_t at = 0, i = 0, star = glob.bytes_count, star_text = 0;
     while (i < text.bytes_count) {

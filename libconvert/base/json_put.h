@@ -1,5 +1,5 @@
-/* Puts numbers and prepared text at a place in JSON text that has room for them. For loops over millions of rows, which
- * reserve room once for many values. Each function returns where the text goes on. */
+/* Puts numbers and prepared text at a place in JSON text that has room for them. Loops over millions of rows use this:
+ * they reserve room once for many values. Each function returns the place after what it has put. */
 #pragma once
 
 #include <endian.h>
@@ -36,7 +36,7 @@ static inline char *json_put_bool(char *out, bool value) {
     return out + names[value].bytes_count;
 }
 
-/* Returns the eight digits of a number below 10^8, the first one in the lowest byte. The number is halved three times,
+/* Returns the eight digits of a number below 10^8, the first one in the lowest byte. The number is split three times,
  * in all parts at once: into two numbers of four digits, four of two, and eight digits. */
 static inline uint64_t json_eight_digits(uint32_t number) {
     uint64_t fours = number / 10000 | (uint64_t)(number % 10000) << 32;

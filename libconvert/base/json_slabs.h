@@ -1,9 +1,9 @@
-/* The container of JsonSlabs, version 1: JSON in which long arrays of numbers stand apart as they are in memory. The
+/* The container of JsonSlabs, version 1: JSON whose long arrays of numbers are stored apart from it, in binary. The
  * front-end reads it with the package json-slabs, whose FORMAT.md describes it.
  *
- * A header, a table of slabs, and the slabs. A slab is an array of numbers of one type, or JSON, in which
- * {"$s": number} stands for another slab. One of the slabs is the document. All numbers have the lowest byte first, and
- * offsets count from the start of the file. */
+ * A header, a table of slabs, and the slabs. A slab is an array of numbers of one type, or JSON, in which {"$s":
+ * number} stands for another slab. One of the slabs is the document. All numbers are little-endian, and offsets count
+ * from the start of the file. */
 #pragma once
 
 #include <stdint.h>
@@ -19,7 +19,7 @@ enum { JSON_SLABS_VERSION = 1, JSON_SLABS_HEADER_BYTES = 20, JSON_SLABS_ENTRY_BY
 enum { JSON_SLABS_VERSION_AT = 8, JSON_SLABS_COUNT_AT = 12, JSON_SLABS_ROOT_AT = 16 };
 enum { JSON_SLABS_TYPE_AT = 0, JSON_SLABS_OFFSET_AT = 4, JSON_SLABS_BYTES_AT = 8 };
 
-/* Files have the type less 1. */
+/* A file stores the type minus 1. */
 enum slab_type {
     SLAB_NONE,
     SLAB_INT8,

@@ -35,7 +35,7 @@ static void fail(struct failure *failure) {
                 limit->is_default ? ", half of what this machine has" : "");
 }
 
-/* Returns false if they would exceed the limit (latched). */
+/* Counts bytes that are allocated. Returns false if they would exceed the limit (latched). */
 static bool count(struct failure *failure, size_t bytes_count) {
     struct memory_limit *limit = failure->memory;
     if (!limit) return true;

@@ -15,7 +15,7 @@
 
 struct memory_limit {
     uint64_t limit_bytes;
-    bool is_default;                /* nobody asked for it: it is half of the machine's memory */
+    bool is_default;                /* the user set no limit: it is half of the machine's memory */
     uint64_t resident_before_bytes; /* resident memory of the process when counting began */
     _Atomic(uint64_t) held_bytes;   /* size of the blocks that have not been freed */
 };
@@ -35,12 +35,12 @@ void *memory_allocate_zeroed(struct failure *failure, size_t element_count, size
  * block as it was. */
 void *memory_resize(struct failure *failure, void *block, size_t bytes_count);
 
-/* Enlarges an array so that it has room for `count` elements, which it has not. `array` is the address of the pointer
- * to it, which may be NULL, and *capacity is the number of elements for which there is room. Returns false if memory
- * ran out (latched), and leaves the array as it was. */
+/* Enlarges an array that has too little room for `count` elements. `array` is the address of the pointer to it, which
+ * may be NULL, and *capacity is the number of elements for which there is room. Returns false if memory ran out
+ * (latched), and leaves the array as it was. */
 bool memory_grow(struct failure *failure, void *array, size_t *capacity, size_t count, size_t element_bytes);
 
-/* Makes room for `count` elements, as memory_grow does, unless there is. */
+/* Makes room for `count` elements as memory_grow does, if there is too little. */
 static inline bool memory_reserve(struct failure *failure, void *array, size_t *capacity, size_t count,
                                   size_t element_bytes) {
     return count <= *capacity || memory_grow(failure, array, capacity, count, element_bytes);

@@ -4,7 +4,7 @@
 #include "failure.h"
 
 struct progress_root {
-    gecko_convert_progress_callback *callback; /* NULL: nobody is told */
+    gecko_convert_progress_callback *callback; /* NULL: progress is not reported */
     void *context;
     /* Where FAILURE_CANCELLED is latched when the callback returns false. While a failure is latched there, the
      * callback is not called. Borrowed; NULL: the callback cannot cancel. */
@@ -12,7 +12,7 @@ struct progress_root {
     struct gecko_convert_progress told; /* the numbers that the last call of the callback got */
 };
 
-/* A range of the whole: [from, to] in 0..1. A zeroed one reports to nobody. */
+/* A range of the whole: [from, to] in 0..1. A zeroed range reports nothing. */
 struct progress {
     struct progress_root *root; /* borrowed */
     double from;

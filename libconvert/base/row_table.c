@@ -20,7 +20,7 @@ void row_table_clear(struct row_table *table) {
     table->rows.count = 0;
 }
 
-/* The slot of the row, or the empty one where it would be. */
+/* Returns the slot of the row, or the empty slot where it belongs. */
 static struct index_slot *find_slot(const struct row_table *table, const void *row, uint32_t hash) {
     size_t row_bytes = table->rows.element_bytes;
     struct index_slot *slot = index_set_first(&table->index, hash);

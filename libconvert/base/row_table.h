@@ -18,7 +18,7 @@ void row_table_fini(struct row_table *table);
 /* Returns the number of the row with these bytes, which is added if it is new; ID_NONE if memory ran out (latched). */
 uint32_t row_table_intern(struct row_table *table, const void *row);
 
-/* Frees what finds rows. From now on only row_table_at, row_table_count and row_table_append may be called. */
+/* Frees the index. From now on only row_table_at, row_table_count and row_table_append may be called. */
 void row_table_seal(struct row_table *table);
 
 /* Removes all rows. They can still be read until others take their places. */

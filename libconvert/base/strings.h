@@ -21,7 +21,7 @@ void strings_fini(struct strings *strings);
 /* Returns the id of the text, which is added if it is new; none if memory ran out (latched). */
 string_id strings_intern(struct strings *strings, struct text text);
 
-/* Formats a short text as printf does, and returns its id. At most 4095 bytes are kept. */
+/* Formats a text as printf does, and returns its id; none if memory ran out (latched). */
 string_id strings_intern_format(struct strings *strings, const char *format, ...) __attribute__((format(printf, 2, 3)));
 string_id strings_intern_vformat(struct strings *strings, const char *format, va_list arguments)
     __attribute__((format(printf, 2, 0)));
@@ -29,8 +29,8 @@ string_id strings_intern_vformat(struct strings *strings, const char *format, va
 /* Returns the table's own copy of the text, which is valid as long as the table; empty if memory ran out (latched). */
 struct text strings_copy(struct strings *strings, struct text text);
 
-/* Removes the rows whose number is ID_NONE, and stores the new numbers of the others, which keep their order. Frees
- * what finds texts, so nothing may be interned from now on. */
+/* Removes the rows whose number is ID_NONE, and stores the new numbers of the others, which keep their order. Frees the
+ * index, so nothing may be interned from now on. */
 void strings_compact(struct strings *strings, uint32_t *numbers);
 
 static inline struct text strings_text(const struct strings *strings, string_id id) {

@@ -21,7 +21,7 @@ static inline bool text_equal(struct text a, struct text b) {
     return a.bytes_count == b.bytes_count && (a.bytes_count == 0 || memcmp(a.bytes, b.bytes, a.bytes_count) == 0);
 }
 
-/* Returns whether the text is one of the array's. */
+/* Returns whether the array contains the text. */
 #define TEXT_IS_IN(text, array) text_is_in(text, array, sizeof(array) / sizeof *(array))
 static inline bool text_is_in(struct text text, const struct text *list, size_t count) {
     for (size_t i = 0; i < count; i++)
