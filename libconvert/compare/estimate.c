@@ -9,8 +9,8 @@
 
 enum { RESAMPLE_COUNT = 2000, SAMPLES_MIN = 10 };
 
-/* A resample may consist of runs that happen to be alike. Its variance counts as this part of that of all runs at
- * least, because a change is not a thousand times surer for that reason. */
+/* A resample may consist of runs that happen to be alike, which does not make a change a thousand times surer. Its
+ * variance is therefore taken as at least this part of the variance of all runs. */
 static const double VARIANCE_PART_MIN = 0.25;
 
 /* Means of equal numbers differ in their last digits if there are more of them. */
@@ -38,8 +38,8 @@ static double variance_of(const double *values, size_t count, double mean) {
     return count > 1 ? sum / (double)(count - 1) : 0;
 }
 
-/* Returns the variance of one run by sampling. Both sides together say it best: a function that one side never has
- * could have been there too. */
+/* Returns the variance of one run by sampling, estimated from both sides: a function that is absent from one side could
+ * have been sampled there too. */
 static double sampling_variance(const struct quantity *quantity, struct run_counts runs) {
     return quantity->variances ? sum_of_both(quantity->variances, runs) / (double)(runs.base + runs.head) : 0;
 }

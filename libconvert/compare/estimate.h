@@ -1,7 +1,7 @@
 /* How much a quantity differs between two groups of runs, and how sure that is.
  *
  * Several runs on each side: the standard error comes from the differences between runs, and the bootstrap says how
- * many standard errors a change must have to stand out. It draws runs with replacement from each side, and looks how
+ * many standard errors a change must have to stand out. It draws runs with replacement from each side, and measures how
  * far the change in such a resample is from the real one, in standard errors of that resample. This is the bootstrap-t
  * of Efron and Tibshirani, An Introduction to the Bootstrap (1993), chapter 12.5, with symmetric intervals. For many
  * quantities at once, the largest of these distances counts (Westfall and Young, Resampling-Based Multiple Testing,
@@ -16,7 +16,7 @@
 
 #include "libconvert/base/failure.h"
 
-/* With fewer runs on a side, resamples say little. */
+/* With fewer runs on a side, resamples do not show the noise. */
 enum { KNOWN_NOISE_RUNS_MIN = 5 };
 
 /* Two groups of runs. */

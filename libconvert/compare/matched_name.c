@@ -22,7 +22,7 @@ unsigned ignored_parts_parse(const char *list, struct failure *failure) {
         while (i < KNOWN_COUNT && !text_equal(word, known[i].name)) i++;
         if (i == KNOWN_COUNT) {
             failure_set(failure, FAILURE_USAGE,
-                        "--ignore %s: '%.*s' is none of templates, clones, paths, versions and all", list,
+                        "--ignore %s: '%.*s' is not one of templates, clones, paths, versions or all", list,
                         TEXT_ARGS(word));
             return 0;
         }

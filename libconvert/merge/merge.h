@@ -31,7 +31,7 @@ struct merge_input {
 
     /* Set by merge_take_tables. */
     uint16_t *schemas;            /* owned; the whole profile's numbers of the types of markers */
-    uint64_t other_content_count; /* texts of source files of which the whole profile has another text */
+    uint64_t other_content_count; /* source files whose text differs from that in the whole profile */
 
     /* Set by merge_run. */
     enum gecko_convert_timeline timeline;
@@ -47,14 +47,14 @@ struct merge {
     size_t taken_count;        /* how many inputs, from the first on, were passed to merge_take_tables */
     struct payloads *payloads; /* owned; the payloads of each input, to which the whole profile refers */
     enum gecko_convert_samples samples;
-    const struct merge_runs *runs; /* borrowed; NULL: the inputs are no runs of one program */
+    const struct merge_runs *runs; /* borrowed; NULL: the inputs are not runs of one program */
 };
 
 /* Allocates all inputs and initialises their profiles. */
 void merge_init(struct merge *merge, size_t input_count, struct failure *failure);
 void merge_fini(struct merge *merge);
 
-/* Moves the tables of the next input into `whole`, which frees the memory of what other inputs have as well. Call it
+/* Moves the tables of the next input into `whole`, which frees the memory of rows that other inputs have too. Call it
  * for inputs in their order as soon as they are read; merge_run does it for the others. Does nothing if a failure is
  * latched in that of `whole`, where it latches running out of memory. */
 void merge_take_tables(struct merge *merge, struct profile *whole);

@@ -5,7 +5,7 @@
 /* No run begins at the time at which another one ends, since samples of one time would belong to both. */
 static const int64_t GAP_NS = 1000000;
 
-/* Returns the range that the profile of the run tells; if it tells none, that of its events. */
+/* Returns the range of time that the profile of the run states; if it states none, that of its events. */
 static struct time_range range_of(const struct profile *profile) {
     struct time_range range = profile_events(profile);
     const struct recording_times *recording = &profile->recording;

@@ -15,8 +15,8 @@ static bool has_samples(const struct merge_input *input) {
 /* ---- Weights. ---- */
 
 /* Returns whether the samples of an input cannot have weights of that type. On a timeline, samples stand for time. */
-static bool counts_else(const struct merge *merge, const struct profile_meta *meta, enum weight_type type,
-                        struct text unit) {
+static bool counts_other(const struct merge *merge, const struct profile_meta *meta, enum weight_type type,
+                         struct text unit) {
     if (meta->weight_type != WEIGHT_ONE) return meta->weight_type != type || !text_equal(meta->weight_unit, unit);
     return merge->runs && (type != WEIGHT_SAMPLES || unit.bytes_count);
 }
@@ -36,7 +36,7 @@ static enum weight_type find_weight_type(const struct merge *merge, struct profi
         const struct merge_input *first = input < weighing ? input : weighing,
                                  *second = input < weighing ? weighing : input;
         if (has_samples(input) &&
-            counts_else(merge, &input->profile.meta, weighing->profile.meta.weight_type, whole->weight_unit))
+            counts_other(merge, &input->profile.meta, weighing->profile.meta.weight_type, whole->weight_unit))
             failure_set(merge->failure, FAILURE_INPUT,
                         "the weights of samples in %.*s and %.*s count different things: %s", TEXT_ARGS(first->name),
                         TEXT_ARGS(second->name),
@@ -183,15 +183,16 @@ static void join_importers(struct profile *whole, struct text importers) {
     }
 }
 
-/* What weights mean holds for the whole profile, and is read again from there. The other lines name their input. */
+/* Adds the lines of an input, with its name. The line that says what weights count has no name if it holds for all
+ * inputs, because a reader of the profile looks for it there. */
 static void add_extras(struct profile *whole, const struct merge_input *input) {
     const struct column *extra = &input->profile.meta.extra;
     COLUMN_EACH(const struct extra_entry, entry, extra) {
         struct text section = entry->section;
         bool is_of_weights = text_equal(section, TEXT(WEIGHT_SECTION)) && text_equal(entry->label, TEXT(WEIGHT_LABEL));
-        struct text told = is_of_weights ? profile_extra(whole, section, entry->label) : (struct text){0};
-        if (told.bytes_count && text_equal(told, entry->value)) continue;
-        if (!is_of_weights || told.bytes_count)
+        struct text known = is_of_weights ? profile_extra(whole, section, entry->label) : (struct text){0};
+        if (known.bytes_count && text_equal(known, entry->value)) continue;
+        if (!is_of_weights || known.bytes_count)
             section = profile_text_format(whole, "%.*s (%.*s)", TEXT_ARGS(section), TEXT_ARGS(input->name));
         profile_add_extra(whole, section, entry->label, entry->value);
     }
@@ -199,11 +200,11 @@ static void add_extras(struct profile *whole, const struct merge_input *input) {
 
 /* ---- Runs. ---- */
 
-/* An input that was merged itself tells how many runs it has. */
+/* An input that is a merge itself states its number of runs. */
 static uint64_t run_count_of(const struct merge_input *input) {
     uint64_t count;
-    struct text told = profile_extra(&input->profile, TEXT(RUNS_SECTION), TEXT(RUNS_LABEL));
-    return cursor_parse_number(told, 10, &count) ? count : 1;
+    struct text stated = profile_extra(&input->profile, TEXT(RUNS_SECTION), TEXT(RUNS_LABEL));
+    return cursor_parse_number(stated, 10, &count) ? count : 1;
 }
 
 static bool is_of_all_runs(const struct merge *merge, const struct extra_entry *entry) {
@@ -264,7 +265,7 @@ static void add_lines(struct column *all, const struct column *extra) {
     }
 }
 
-/* Adds up what the runs tell of their conversions, with what this merge has lost, which the ledger counts. */
+/* Adds up what the runs report about their conversions and what the ledger says that this merge has lost. */
 static void show_ledgers_of_runs(const struct merge *merge, struct profile *whole) {
     struct column all, *extra = &whole->meta.extra;
     uint32_t first = extra->count;
@@ -286,7 +287,7 @@ static void show_ledgers_of_runs(const struct merge *merge, struct profile *whol
     column_fini(&all);
 }
 
-/* A count would depend on how a tree of merges groups the runs. */
+/* Notes that texts of source files differ. Gives no count, which would depend on how nested merges group the runs. */
 static void show_other_contents(const struct merge *merge, struct profile *whole) {
     static const struct text value =
         TEXT("some differ between runs: the texts are those of the first run that has them");
@@ -303,8 +304,8 @@ static void lose_other_contents(const struct merge_input *input, struct ledger *
                    NULL);
 }
 
-/* Adds the lines that all runs have, since what differs would say of one run what holds for another; what the runs
- * lost; and their number. */
+/* Adds the lines that are the same in all runs, since any other would be wrong for some of them; what the runs lost;
+ * and their number. */
 static void add_extras_of_runs(const struct merge *merge, struct profile *whole) {
     const struct column *extra = &merge->inputs[0].profile.meta.extra;
     uint64_t run_count = 0;

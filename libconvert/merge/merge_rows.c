@@ -4,7 +4,7 @@
 #include "libconvert/profile/cut_stacks.h"
 #include "merge_steps.h"
 
-/* Of which kinds of inputs a thread of the whole profile has samples. */
+/* The kinds of inputs from which a thread of the whole profile has samples. */
 enum { FROM_PERF = 1, FROM_RECORDER = 2 };
 
 struct moving {
@@ -140,8 +140,8 @@ static bool join_known_counter(const struct moving *moving, struct counter *coun
     return false;
 }
 
-/* A profile leaves out numbers of operations that say no more than that a sample is a change. So does a run, since a
- * merge of profiles must have the bytes of a merge of what these were made of. */
+/* A written profile leaves out numbers of operations that only say that a sample is a change. So does a run, since a
+ * merge of recordings must have the same bytes as a merge of their profiles. */
 static void forget_plain_numbers(const struct counter *counter) {
     if (counter_has_numbers(counter)) return;
     COLUMN_EACH(struct counter_sample, counter_sample, &counter->samples) counter_sample->number = 0;

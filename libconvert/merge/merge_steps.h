@@ -20,8 +20,8 @@ struct merge_input *merge_reference(const struct merge *merge);
 /* ---- merge_runs.c. ---- */
 
 /* Latches FAILURE_USAGE if two traces of the recorder are of two runs of one program, at different times with a pause
- * between them in which no input has an event: nobody wants those on one timeline without saying so. Traces that one
- * process made, and those that the caller aligns, are no such runs. Call it after merge_align. */
+ * between them in which no input has an event: the user is hardly aware that they would share a timeline. Traces that
+ * one process made, and those that the caller aligns, are allowed. Call it after merge_align. */
 void merge_refuse_runs(const struct merge *merge);
 
 /* ---- merge_layout.c. ---- */

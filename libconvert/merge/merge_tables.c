@@ -23,10 +23,8 @@ static void map_strings(struct merge_tables *tables, const struct profile *part,
 
 /* ---- Categories. ---- */
 
-/* Returns the name under which the whole profile has the category: its own, or that of a variant if another category
- * with another colour has that. Variants are numbered anew, so that it does not matter how a tree of merges groups the
- * runs.
- */
+/* Returns the name of the category in the whole profile: its own, or that of a variant if a category with another
+ * colour has that name. Variants are numbered anew, so that it does not matter how nested merges group the runs. */
 static struct text category_name(const struct category *category, struct profile *whole) {
     struct text plain = profile_plain_name(category->name), name = plain;
     for (unsigned number = 2; number <= CATEGORY_COUNT_MAX; number++) {
@@ -54,8 +52,8 @@ static void map_categories(struct merge_tables *tables, const struct profile *pa
 
 /* ---- Code. ---- */
 
-/* Returns the name without the number that tells a library from others of its name: in the whole it gets another one.
- */
+/* Returns the debug name without the number that distinguishes libraries of one name. The whole profile numbers them
+ * anew. */
 static struct text plain_debug_name(const struct lib *lib) {
     struct text rest = text_from(lib->debug_name, lib->name.bytes_count);
     bool is_numbered = text_starts_with(lib->debug_name, lib->name) && text_starts_with(rest, TEXT(" (")) &&
@@ -157,7 +155,7 @@ static void shift_cells(const struct profile *part, const struct marker *marker)
     }
 }
 
-/* The schema keeps its number in the input, whose times may have to be shifted. */
+/* The marker keeps the schema's number in the input: shifting its times may still need that schema. */
 static void renumber_marker(struct merge_tables *tables, const struct profile *part, struct marker *marker) {
     marker->slots_at += part->payloads.first_slot;
     marker->name.index = tables->numbers[ROWS_STRINGS][marker->name.index];

@@ -202,8 +202,8 @@ static void expect_id(struct generations *generations, struct id_key key, struct
     value_table_number(&generations->next, &key, &FIRST_GENERATION);
 }
 
-/* Returns an id without the numbers that tell its task from others with it, such as "unknown pid" of "unknown pid.2":
- * in the whole it gets another one. Without a task that has the rest as its id, a number belongs to the id. */
+/* Returns the id without the number that distinguishes tasks with the same id: "unknown pid" for "unknown pid.2". The
+ * whole profile numbers them anew. If no task has the rest as its id, the number belongs to the id and stays. */
 static struct text plain_id(struct generations *generations, struct id_key key, struct text id) {
     enum { NUMBERS_MAX = 4 };
     struct text plain = id, rest = id;
@@ -218,7 +218,7 @@ static struct text plain_id(struct generations *generations, struct id_key key, 
     return plain;
 }
 
-/* Returns how many tasks with the same id there were. The second task with a text as id gets "unknown pid.2". */
+/* Returns how many tasks with the same id came before. The second task with a text as id gets "unknown pid.2". */
 static uint32_t number_id(struct generations *generations, struct profile *whole, struct id_key key,
                           struct text *text) {
     *text = plain_id(generations, key, *text);
@@ -240,14 +240,15 @@ static void generations_fini(struct generations *generations) {
 }
 
 /* The start and end of a task. */
-struct life {
+struct lifetime {
     int64_t *start_ns;
     int64_t *end_ns;
 };
 
-/* Several inputs know different things of one task. Of a task in several runs, a start or an end that is unknown in one
- * run is not known of all. */
-static void merge_lives(const struct merge *merge, struct life whole, int64_t start_ns, int64_t end_ns, bool is_first) {
+/* Extends the lifetime by what another input knows of the task. In a merge of runs, a start or an end that one run does
+ * not know becomes unknown. */
+static void merge_lifetimes(const struct merge *merge, struct lifetime whole, int64_t start_ns, int64_t end_ns,
+                            bool is_first) {
     bool knows_start = *whole.start_ns != TIME_NONE && start_ns != TIME_NONE;
     bool knows_end = *whole.end_ns != TIME_NONE && end_ns != TIME_NONE;
     bool takes_any = !merge->runs || is_first;
@@ -281,12 +282,12 @@ static struct text given_name_of_thread(const struct thread *thread) {
     return given_name(thread->name, "thread ", thread->tid);
 }
 
-/* A process that perf ended is over, even if the recorder watched it only for a while. */
+/* A process whose end perf has recorded is over, even if the recorder watched it only for a while. */
 static void merge_process(const struct merge *merge, struct process *whole, const struct process *part,
                           bool is_recorder, bool is_first) {
     bool is_first_end = whole->end_ns == TIME_NONE;
     if (part->end_ns != TIME_NONE) whole->lives_on = part->lives_on && (is_first_end || whole->lives_on);
-    merge_lives(merge, (struct life){&whole->start_ns, &whole->end_ns}, part->start_ns, part->end_ns, is_first);
+    merge_lifetimes(merge, (struct lifetime){&whole->start_ns, &whole->end_ns}, part->start_ns, part->end_ns, is_first);
     take_name(merge, &whole->name, given_name_of_process(part), is_recorder);
     take_name(merge, &whole->ending, part->ending, is_recorder);
     whole->type = is_first || text_equal(whole->type, part->type) ? part->type : (struct text){0};
@@ -300,7 +301,7 @@ static void merge_process(const struct merge *merge, struct process *whole, cons
 
 static void merge_thread(const struct merge *merge, struct thread *whole, const struct thread *part, bool is_recorder,
                          bool is_first) {
-    merge_lives(merge, (struct life){&whole->start_ns, &whole->end_ns}, part->start_ns, part->end_ns, is_first);
+    merge_lifetimes(merge, (struct lifetime){&whole->start_ns, &whole->end_ns}, part->start_ns, part->end_ns, is_first);
     take_name(merge, &whole->name, given_name_of_thread(part), is_recorder);
     if (merge->runs) whole->is_made_up = part->is_made_up && (is_first || whole->is_made_up);
 }
@@ -435,7 +436,7 @@ static thread_id add_thread(struct generations *generations, struct profile *who
     return id;
 }
 
-/* Adds the threads of an input that are no tracks, or the tracks, whose owners may come later in the input. */
+/* Adds the threads of an input that are not tracks, or only the tracks, whose owners may come later in the input. */
 static void add_threads_of(struct merge_tasks *tasks, const struct merge *merge, uint32_t *sets, struct profile *whole,
                            size_t number, bool are_tracks, struct generations *generations) {
     const struct merge_input *input = &merge->inputs[number];
@@ -481,7 +482,7 @@ static void add_threads(struct merge_tasks *tasks, const struct merge *merge, ui
 
 /* ---- Runs. ---- */
 
-/* By what a task is found in another run. */
+/* The key by which a task is found in another run. */
 struct run_key {
     uint64_t group;   /* a thread's process */
     int64_t id;       /* by what tasks are matched: a name, or a pid */
