@@ -77,7 +77,8 @@ static bool is_process_cpu(const struct counter *counter) {
     return text_equal(counter->category, TEXT("CPU")) && text_equal(counter->name, TEXT("processCPU"));
 }
 
-/* Takes from the sample what is more than `processor_count` processors can do since the sample before. */
+/* Takes from the sample what exceeds the time of `processor_count` processors since the previous sample, and returns
+ * it. */
 static int64_t take_excess(const struct counter *counter, size_t i, int64_t processor_count) {
     struct counter_sample *sample = sample_at(counter, i);
     int64_t possible_ns, passed_ns = sample->time_ns - sample_at(counter, i - 1)->time_ns;

@@ -66,8 +66,8 @@ void counter_bin(struct counter *counter, int64_t interval_ns);
 void counter_start_at_zero(struct counter *counter, int64_t interval_ns);
 
 /* Limits the processor time of a process to what that many processors (0: unknown) can do in each interval: a round of
- * the sampler that comes late is followed by one that comes early. What is more goes to the neighbours, so the sum
- * stays. Does nothing to other counters. Call this after counter_start_at_zero. */
+ * the sampler that comes late is followed by one that comes early. The excess goes to the neighbours, so the sum stays.
+ * Does nothing to other counters. Call this after counter_start_at_zero. */
 void counter_limit_cpu(struct counter *counter, uint32_t processor_count);
 
 /* Inserts a sample without a change shortly before each change of an accumulated counter that has each change. The

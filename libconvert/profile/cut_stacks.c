@@ -11,7 +11,7 @@ static struct text category_of(const struct profile *profile, const struct frame
     return categories_at(&profile->categories, frame->category)->name;
 }
 
-/* Frames of waits, which are idle or of no category, are no functions. */
+/* Returns whether the frame is a function of the program. A frame that stands for a wait is idle or has no category. */
 static bool is_of_program(const struct profile *profile, const struct frame *frame) {
     static const struct text others[] = {TEXT("Kernel"), TEXT("Preempted"), TEXT("Idle"), TEXT("Other")};
     return !TEXT_IS_IN(category_of(profile, frame), others);
@@ -38,7 +38,7 @@ static uint8_t facts_of(const struct profile *profile, const struct stack *stack
     return known | (known & HAS_FUNCTION ? HAS_CALLER : HAS_FUNCTION);
 }
 
-/* Without copies, stacks are truncated at the kernel's limit, and are not longer in copies. */
+/* Without copies, stacks are truncated at the kernel's limit, and copies would not make them longer. */
 static bool is_cut(uint8_t known, bool has_copies) {
     return !(known & (HAS_CALLER | IS_TRUNCATED)) || (has_copies && known & IS_TRUNCATED);
 }

@@ -31,5 +31,5 @@ struct cut_stacks {
  * that are truncated. Leaves out tracks of events. If memory runs out, that is latched, and there are none. */
 struct cut_stacks cut_stacks_count(const struct profile *profile, bool has_copies);
 
-/* Returns whether they are worth a note: by weight more than one in ten, of enough to tell. */
+/* Returns whether stacks that end early are worth a note: more than one in ten by weight, of enough samples. */
 bool cut_stacks_are_many(const struct cut_stacks *sum);

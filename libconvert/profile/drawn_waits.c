@@ -8,7 +8,7 @@ static const double NS_PER_MS = 1e6;
 struct drawing {
     const struct profile *profile; /* borrowed */
     struct weighing weighing;
-    double cpu_per_ms; /* processor time a millisecond of a thread that runs all the time */
+    double cpu_per_ms; /* processor time per millisecond of a thread that runs all the time */
     stack_id idle;
 };
 
@@ -24,7 +24,7 @@ static double cpu_of(const struct drawing *drawing, const struct samples *sample
     return weighing_weigh(&drawing->weighing, samples, row).cpu_since_last;
 }
 
-/* How many cycles a processor does is not known, so the front-end takes the most that it finds. */
+/* The rate of a processor's cycles is unknown, so the front-end takes the highest rate that it finds. */
 static double most_cpu_per_ms(const struct drawing *drawing) {
     double most = 0;
     for (size_t i = 0; i < drawing->profile->threads.count; i++) {
@@ -42,8 +42,8 @@ static bool is_idle(const struct drawing *drawing, const struct sample *sample) 
     return profile_is_idle(drawing->weighing.idle_stacks, sample->stack);
 }
 
-/* Returns which part of the time between the row and the one before the thread ran. The front-end takes it for all if
- * the processor time is not known. Damaged profiles have processor times below 0. */
+/* Returns the share of the time since the previous row in which the thread ran; all of it, as in the front-end, if the
+ * processor time is unknown. Damaged profiles have processor times below 0. */
 static double share_of(const struct drawing *drawing, const struct samples *samples, uint32_t row) {
     double whole = (double)time_before(samples, row) * drawing->cpu_per_ms;
     if (!(whole > 0) || !is_cpu_known(drawing, samples, row)) return 1;
@@ -58,7 +58,8 @@ static void add_between(const struct drawing *drawing, const struct samples *sam
     const struct sample *before = samples_at(samples, row - 1), *after = samples_at(samples, row);
     int64_t length_ns = time_before(samples, row);
     double share = share_of(drawing, samples, row);
-    if (share >= 0.995 || (is_idle(drawing, before) && is_idle(drawing, after))) return; /* it rounds to percents */
+    /* The front-end rounds to percent. */
+    if (share >= 0.995 || (is_idle(drawing, before) && is_idle(drawing, after))) return;
     int64_t running_ns = (int64_t)(share * (double)length_ns);
     int64_t first_ns = before->time_ns, last_ns = after->time_ns, extra_ns = running_ns - length_ns / 2;
     if (extra_ns <= 0) {

@@ -18,7 +18,8 @@ static bool has_place(struct text launcher) {
     return TEXT_IS_IN(launcher, launchers);
 }
 
-/* Returns whether the next word is the value of the launcher's option. Numbers need not be known as such. */
+/* Returns whether the next word is the value of the launcher's option. Options with a number are not listed, because
+ * take_launched skips all numbers. */
 static bool has_value(struct text launcher, struct text option) {
     static const struct {
         struct text launcher;
@@ -36,7 +37,7 @@ static bool has_value(struct text launcher, struct text option) {
     return false;
 }
 
-/* Returns the words of the text, each with a NUL after it, but perhaps the last one. */
+/* Returns the words of the text, each followed by a NUL, except perhaps the last one. */
 static struct text end_words(struct profile *profile, struct text text) {
     char *bytes = arena_take_bytes(&profile->memory, text.bytes_count);
     size_t count = 0;
@@ -65,7 +66,8 @@ struct text arguments_shown(struct profile *profile, struct text arguments) {
     return text_trim_end((struct text){bytes, arguments.bytes_count});
 }
 
-/* Takes what is before the program that a launcher starts: options, numbers, variables; and the program. */
+/* Takes the launcher's own arguments (options, numbers and variables) and the program that it starts. Returns the name
+ * of the program. */
 static struct text take_launched(struct text launcher, struct text *arguments) {
     bool is_placed = !has_place(launcher);
     for (;;) {

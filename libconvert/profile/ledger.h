@@ -57,7 +57,7 @@ void ledger_enter(struct ledger *ledger, enum gecko_convert_unit unit, enum geck
 void ledger_account(struct ledger *ledger, enum gecko_convert_unit unit, enum gecko_convert_fate fate,
                     struct text cause, uint64_t count, const struct position *first);
 
-/* Adds what another ledger counts, without the places, which mean something in one input. */
+/* Adds what another ledger counts, without the places, which have a meaning only within their input. */
 void ledger_add(struct ledger *ledger, const struct ledger *other);
 
 /* What became of one unit, and why. */

@@ -17,15 +17,15 @@ static bool is_prefixed_hex(struct text text, struct text prefix) {
 
 bool name_is_address(struct text name) { return is_prefixed_hex(name, TEXT("0x")); }
 
-/* Returns whether the name is an address in what has that name. */
+/* Returns whether the name is that of the place and an address in it. */
 static bool is_address_in(struct text place, struct text name) {
     return text_starts_with(name, place) && is_prefixed_hex(text_from(name, place.bytes_count), TEXT("+0x"));
 }
 
 bool name_is_address_in(const struct lib *lib, struct text name) { return is_address_in(lib->name, name); }
 
-/* Returns whether the name is what symbols call a function without a name, after its address. A program may have
- * functions of names that only look like it. */
+/* Returns whether the name was made from the address of the frame's symbol, as symbolizers name functions without a
+ * name. A function of a program may have a name that only looks like it. */
 static bool is_made_of_address(const struct profile *profile, const struct frame *frame, struct text name) {
     char made[sizeof "fun_" + 8];
     if (native_symbol_is_none(frame->native_symbol)) return false;

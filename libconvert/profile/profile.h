@@ -99,13 +99,13 @@ struct profile_meta {
     int64_t interval_ns;     /* time between samples; 0: profile_finish estimates it */
     bool has_stacks;         /* stacks were walked: samples may have more than one frame */
     bool has_file_offsets;   /* addresses of frames are offsets in their files: see profile_symbolize */
-    bool lacks_symbols;      /* nobody has looked for the symbols of addresses yet, so none was searched in vain */
+    bool lacks_symbols;      /* the symbols of addresses have not been looked up yet */
     bool has_times;          /* false: times were made up from the order of the samples */
     bool has_waits;          /* weights are times, and samples of threads that waited are among them */
     bool has_every_state;    /* threads were sampled in every state, also while they waited */
-    bool was_profile;        /* the trace is a profile already: what is derived when one is made stays as it says */
+    bool was_profile; /* the trace is a profile itself: what it derived from its recording is not derived again */
     bool keeps_thread_order; /* the viewer shows threads and counters in the order in which they are written */
-    bool is_as_written;      /* the trace is a profile of which this one would be written again */
+    bool is_as_written;      /* the trace is a profile, and this one would be written as the same bytes */
     bool tells_ledger;       /* the information panel has the ledger already */
     bool is_clock_monotonic; /* the trace's clock is CLOCK_MONOTONIC, so the profile gives its start on that clock */
     bool are_starts_guessed; /* the trace has no starts, so threads begin with their first events */
@@ -119,8 +119,8 @@ struct profile_meta {
     size_t read_extra_count; /* how many entries came before those of profile_finish */
 };
 
-/* What markers hold besides their rows. They are too large to be copied, so a profile that was merged from several ones
- * has the payloads of each, which are numbered consecutively. */
+/* What markers hold besides their rows. Payloads are too large to copy, so a profile that was merged from several
+ * refers to the payloads of each, which are numbered consecutively. */
 struct payloads {
     struct column slots;   /* union marker_slot */
     struct column cells;   /* union marker_value: the values of lists and tables */
@@ -211,7 +211,7 @@ static inline string_id profile_string(struct profile *profile, struct text text
 static inline struct text profile_text(struct profile *profile, struct text text) {
     return strings_copy(&profile->texts, text);
 }
-/* Formats as printf does, with the limit of strings_intern_format. */
+/* Formats as printf does. The text lives as long as the profile; empty if memory ran out (latched). */
 struct text profile_text_format(struct profile *profile, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
 resource_id profile_resource(struct profile *profile, string_id name, enum resource_type type);
@@ -228,7 +228,7 @@ native_symbol_id profile_native_symbol(struct profile *profile, lib_id lib, uint
 func_id profile_func(struct profile *profile, const struct func *func);
 frame_id profile_frame(struct profile *profile, const struct frame *frame);
 
-/* Changes a function that was looked up, and its frame, to what the function's name says. */
+/* Adapts a function that was looked up, and its frame, to what the function's name reveals about them. */
 typedef void profile_name_func(struct profile *profile, struct func *func, struct frame *frame);
 
 /* Returns the function of that name without a library, a file and a line. */
@@ -485,14 +485,14 @@ struct text profile_extra(const struct profile *profile, struct text section, st
 #define WEIGHT_PERIOD_IN "its period, in "
 #define WEIGHT_IS_TIME   "the time in which the thread ran there or did not run, in milliseconds"
 
-/* The line of the information panel by which a merge of runs tells how many there are. */
+/* The line of the information panel that says how many runs were merged. */
 #define RUNS_SECTION "Merge"
 #define RUNS_LABEL   "runs"
 
 /* The line that says that runs differ in the texts of source files. */
 #define CONTENTS_LABEL "source files"
 
-/* The section of the information panel that tells what was read, kept and lost. */
+/* The section of the information panel that reports what was read, kept and lost. */
 #define LEDGER_SECTION "Conversion"
 
 /* Adds a line for each unit of the ledger: how much was read, kept and lost. */

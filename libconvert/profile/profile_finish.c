@@ -70,7 +70,7 @@ static bool counter_has_thread(struct profile *profile, const struct counter *co
     return false;
 }
 
-/* The front-end needs a thread to show overheads. */
+/* Drops the overheads of processes without threads: the front-end needs a thread to show them. */
 static void filter_overheads(struct profile *profile) {
     struct column *overheads = &profile->overheads;
     uint32_t kept_count = 0;
@@ -94,7 +94,7 @@ static bool is_shown(const struct profile *profile, struct text label, struct te
     return false;
 }
 
-/* A note tells a fact, which remains one fact if a later conversion notes it again. Losses add up. */
+/* A note states a fact, so it is not repeated if an earlier conversion has left the same note. Losses add up. */
 static void show_ledger_entry(struct profile *profile, const struct ledger_entry *entry) {
     static const char *const labels[] = {
         [LEDGER_LOST] = "Lost", [LEDGER_NOTED] = "Note", [LEDGER_FILTERED] = "Filtered"};
@@ -159,13 +159,13 @@ void profile_finish(struct profile *profile) {
     if (!meta->start_time_ms && meta->epoch_offset_ns) {
         int64_t start_ns = meta->epoch_offset_ns + profile->origin_ns;
         meta->start_time_ms = start_ns / 1000000;
-        /* Rounding in each merge of a tree would add up. */
+        /* Otherwise the rounding of nested merges would add up. */
         if (meta->was_profile) meta->start_rest_ns = start_ns % 1000000;
     }
     profile_order_threads(profile);
     profile_filter_counters(profile, counter_has_thread);
     filter_overheads(profile);
-    /* The counters of runs are as the profile of each has them: a run does not go on while there is another one. */
+    /* The counters of merged runs stay as the profile of each run has them: a run does not extend into the next one. */
     bool is_of_runs = profile_extra(profile, TEXT(RUNS_SECTION), TEXT(RUNS_LABEL)).bytes_count;
     for (size_t i = 0; i < profile->counters.count && !is_of_runs; i++)
         draw_counter(profile, column_at(&profile->counters, i));

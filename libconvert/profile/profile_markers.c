@@ -149,7 +149,7 @@ struct text profile_plain_name(struct text name) {
     return plain.bytes_count ? plain : name;
 }
 
-/* Whether markers with one of the schemas can have the other one. */
+/* Returns whether markers of one schema can take the other one. */
 static bool has_same_values(const struct marker_schema *a, const struct marker_schema *b) {
     bool is_same = a->field_count == b->field_count;
     for (uint32_t i = 0; is_same && i < a->field_count; i++) is_same = a->fields[i].format == b->fields[i].format;
@@ -194,7 +194,7 @@ static bool is_same_schema(const struct marker_schema *a, const struct marker_sc
     return is_same;
 }
 
-/* The fields and markers that come with the schema note later what values they have, so the schema notes it too. */
+/* Takes over what the other schema has noted about the values of its markers, which come with it. */
 static void note_values_of(struct marker_schema *schema, const struct marker_schema *other) {
     struct marker_field *fields = (struct marker_field *)schema->fields;
     for (uint32_t i = 0; i < schema->field_count; i++) fields[i].has_wide_values |= other->fields[i].has_wide_values;
@@ -246,7 +246,8 @@ static void name_by_url(struct profile *profile, struct marker *marker, const un
     marker->name = strings_intern_format(&profile->strings, "Load %.*s: %.*s", TEXT_ARGS(id), TEXT_ARGS(url));
 }
 
-/* The schema, of a reserved type, may fit what the front-end requires while a marker, which lacks values, does not. */
+/* Gives the marker another schema if it lacks values that the front-end requires of the reserved type. The schema has
+ * the fields for them. */
 static void fit_reserved_type(struct profile *profile, struct marker *marker, const union marker_value *values) {
     const struct marker_schema *schema = schema_at(profile, marker->schema);
     if (reserved_type_accepts(schema->reserved, schema, marker->phase, values)) {

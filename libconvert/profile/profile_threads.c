@@ -39,8 +39,8 @@ static int compare_generations(const void *left, const void *right) {
     return ORDER(a->pid, b->pid) ?: ORDER(a->generation, b->generation);
 }
 
-/* Numbers the processes with one pid. Of programs that execute each other, the last one is of interest, and has the
- * number of the first one: usually the pid alone. */
+/* Numbers the processes with one pid. If programs execute each other, the last one is of interest, and gets the number
+ * of the first one: usually the pid alone. */
 static void number_processes(struct profile *profile) {
     size_t count = profile->processes.count;
     struct process **order = memory_allocate(profile->failure, count * sizeof *order);

@@ -102,7 +102,7 @@ static void find_range(struct profile *profile) {
     if (profile->meta.was_profile && recording->end_ns != TIME_NONE) {
         profile->start_ns = recording->start_ns;
         profile->end_ns = recording->end_ns;
-        /* What is drawn up to the end, such as counters, is no event. */
+        /* What is drawn up to the end, such as a counter, is not an event. */
         profile->last_event_ns = time_earlier(profile->last_event_ns, profile->end_ns - profile->meta.interval_ns);
     }
     profile->origin_ns = time_earlier(profile->start_ns, recording->program_start_ns);
@@ -125,8 +125,8 @@ static const int64_t DEFAULT_INTERVAL_NS = 1000000;
 
 static int compare_deltas(const void *a, const void *b) { return ORDER(*(const int64_t *)a, *(const int64_t *)b); }
 
-/* Returns the configured interval unless the distances, which are sorted, contradict it: hardly one is as short. Many
- * are longer in a program that works in bursts. */
+/* Returns the configured interval unless the sorted distances contradict it: hardly any is as short. Many are longer in
+ * a program that works in bursts. */
 static int64_t choose_interval_ns(const struct profile *profile, const int64_t *deltas, size_t delta_count) {
     enum { DELTAS_PER_SHORT_ONE_MAX = 20 };
     int64_t configured_ns = profile->meta.configuration.interval_ns;

@@ -7,8 +7,8 @@
 #define GOROUTINE_START "runtime.goexit"
 
 /* Functions that a thread enters once, callers first, and leaves when it ends. A coroutine begins with others: the
- * thread waits outside of it. Go's threads wait in the scheduler. Once a thread has run a goroutine, nobody but
- * goroutines calls that, so it is called by what all of them begin with. */
+ * thread waits outside of it. Go's threads wait in the scheduler. Once a thread has run a goroutine, only goroutines
+ * call the scheduler, so its callers are the functions with which all of them begin. */
 static const struct text start_names[] = {
     TEXT(TRUNCATED_STACK_NAME), /* whatever it stands for */
     TEXT("_start"),
@@ -73,8 +73,8 @@ static struct start *find_starts(struct profile *profile) {
     return starts;
 }
 
-/* Tells why the sample is bare, if it is. The recorder reads the stack of a thread that waits without its registers, so
- * it may end at the function that waits: such a wait is bare with its caller. */
+/* Returns why the sample is bare, or NOT_BARE. The recorder reads the stack of a thread that waits without its
+ * registers, so it may end at the function that waits: such a wait is bare with its caller. */
 static uint8_t bareness(const struct profile *profile, const struct start *starts, const struct sample *sample) {
     if (stack_is_none(sample->stack)) return NOT_BARE;
     const struct stack *stack = profile_stack_at(profile, sample->stack);
@@ -87,7 +87,7 @@ static uint8_t bareness(const struct profile *profile, const struct start *start
     return has_caller ? NOT_BARE : find_name(profile, func, bare_names, sizeof bare_names / sizeof *bare_names);
 }
 
-/* Returns what both stacks have in common. Callers have lower numbers than what they call. */
+/* Returns the callers that both stacks have in common. Callers have lower numbers than what they call. */
 static stack_id common_callers(const struct profile *profile, stack_id a, stack_id b) {
     while (!stack_is_same(a, b) && !stack_is_none(a) && !stack_is_none(b)) {
         stack_id *inner = a.index > b.index ? &a : &b;
@@ -133,8 +133,8 @@ static stack_id common_functions(struct profile *profile, stack_id a, stack_id b
     return profile_stack(profile, callers, profile_frame(profile, &whole));
 }
 
-/* Returns what the samples of the gap hang below. A thread is preempted wherever it is when its time is up: most likely
- * in what it is in before and after. */
+/* Returns the callers of the samples in the gap. A thread is preempted wherever it is when its time is up: most likely
+ * in the functions in which it is both before and after. */
 static stack_id callers_of(struct profile *profile, const struct start *starts, const struct gap *gap) {
     stack_id start = common_callers(profile, start_of(starts, gap->before), start_of(starts, gap->after));
     if (!gap->is_preempted) return start;
@@ -142,8 +142,8 @@ static stack_id callers_of(struct profile *profile, const struct start *starts, 
     return depth_of(profile, callers) < depth_of(profile, start) ? start : callers;
 }
 
-/* Returns what a sample at the beginning or at the end of a thread hangs below, unless the thread executes a program
- * between it and the next or the last other one. A thread of Go may wait before its first goroutine, too. */
+/* Returns the callers of a sample at the beginning or at the end of a thread; none if the thread executes a program
+ * between the sample and its neighbour. A thread of Go may wait before its first goroutine, too. */
 static stack_id callers_at_end(const struct profile *profile, const struct thread *thread, const struct start *starts,
                                const struct gap *gap, const struct sample *sample) {
     const struct sample *first = gap->before ? gap->before : sample, *neighbour = gap->before ? first : gap->after;
@@ -155,10 +155,10 @@ static stack_id callers_at_end(const struct profile *profile, const struct threa
     return is_goroutine ? profile_stack_at(profile, start)->prefix : start;
 }
 
-static stack_id hang_below(struct profile *profile, stack_id callers, stack_id bare) {
+static stack_id put_below(struct profile *profile, stack_id callers, stack_id bare) {
     const struct stack *stack = profile_stack_at(profile, bare);
     frame_id frame = stack->frame;
-    if (!stack_is_none(stack->prefix)) callers = hang_below(profile, callers, stack->prefix);
+    if (!stack_is_none(stack->prefix)) callers = put_below(profile, callers, stack->prefix);
     return profile_stack(profile, callers, frame);
 }
 
@@ -176,7 +176,7 @@ static void fill(struct profile *profile, struct thread *thread, const struct st
     for (; row < end; row++) {
         struct sample *sample = samples_at(samples, row);
         if (!is_inside) callers = callers_at_end(profile, thread, starts, &gap, sample);
-        sample->stack = hang_below(profile, callers, sample->stack);
+        sample->stack = put_below(profile, callers, sample->stack);
     }
 }
 

@@ -1,4 +1,4 @@
-/* Remembers the stack that was added last, from its root, for traces that tell only the frames in which the next one
+/* Remembers the stack that was added last, from its root, for traces that store only the frames in which the next stack
  * differs. */
 #pragma once
 

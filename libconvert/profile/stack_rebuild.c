@@ -19,14 +19,14 @@ static stack_id *make_stacks(struct profile *profile, stack_rebuild_frame *rebui
     return new_ids;
 }
 
-/* Returns whether it changes. */
+/* Replaces the id by the new one. Returns whether it has changed. */
 static bool renumber(stack_id *stack, const stack_id *new_ids) {
     stack_id old = *stack;
     if (!stack_is_none(old)) *stack = new_ids[old.index];
     return !stack_is_same(old, *stack);
 }
 
-/* Returns how many samples have another number then. */
+/* Replaces all ids of stacks. Returns how many samples have changed. */
 static uint64_t renumber_all(struct profile *profile, const stack_id *new_ids) {
     uint64_t changed_count = 0;
     COLUMN_EACH(struct thread, thread, &profile->threads) {

@@ -34,8 +34,7 @@ stack_id stack_table_intern(struct stack_table *table, stack_id prefix, frame_id
 stack_id stack_table_append(struct stack_table *table, stack_id prefix, frame_id frame);
 
 /* Replaces the frame of each stack by frames[its number], which may make stacks equal. Returns an array with the new id
- * of each stack, by its old number; free it with memory_free. Returns NULL if memory ran out
- * (latched). */
+ * of each stack, by its old number; free it with memory_free. Returns NULL if memory ran out (latched). */
 stack_id *stack_table_renumber(struct stack_table *table, const frame_id *frames);
 
 static inline const struct stack *stack_table_at(const struct stack_table *table, uint32_t row) {

@@ -32,7 +32,7 @@ static uint32_t number_of(const struct sweep *sweep, enum row_kind kind, uint32_
 
 /* ---- Names of source files. ---- */
 
-/* In same_source, of relative paths. */
+/* Values in same_source for relative paths. */
 static const uint32_t SOURCE_IS_UNDECIDED = ID_NONE - 1, SOURCE_IS_AMBIGUOUS = ID_NONE - 2;
 
 static struct text source_name(const struct profile *profile, uint32_t row) {
@@ -254,7 +254,7 @@ static void number_same_sources(struct sweep *sweep) {
     for (uint32_t row = 0; row < sweep->counts[ROWS_SOURCES]; row++) numbers[row] = numbers[sweep->same_source[row]];
 }
 
-/* Compacts the table, as above. */
+/* Compacts the table of stacks as move_rows does the other tables. */
 static void move_stacks(struct sweep *sweep) {
     struct stack_table *stacks = &sweep->profile->stacks;
     stack_table_clear(stacks);

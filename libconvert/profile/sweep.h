@@ -13,6 +13,6 @@
 
 #include "profile.h"
 
-/* Call it after profile_finish. Earlier ids become invalid, and no frames can be added any more. If every
- * row is in use, it costs one pass and moves nothing. Does nothing after a failure. */
+/* Call it after profile_finish. Earlier ids become invalid, and no frames can be added any more. If every row is in
+ * use, it costs one pass and moves nothing. Does nothing after a failure. */
 void sweep_profile(struct profile *profile);

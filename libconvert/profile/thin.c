@@ -146,7 +146,7 @@ static void mark_owners(const struct profile *profile, bool *are_owners) {
         if (thread_is_track(thread)) are_owners[profile_track_of(profile, thread)->owner.index] = true;
 }
 
-/* What joining the small threads has read and done so far. */
+/* The state of joining small threads. */
 struct joining {
     bool *are_owners;
     uint32_t *heads;     /* the thread that has the rows of each thread */
@@ -171,8 +171,8 @@ static void join_thread(struct thread *head, struct thread *thread) {
     column_take(&head->markers, &thread->markers);
 }
 
-/* Puts the rows of a thread that has those of others in order. */
-static void settle_thread(struct profile *profile, struct thread *head) {
+/* Sorts the rows of a thread that others were joined to, and renames it. */
+static void finish_head(struct profile *profile, struct thread *head) {
     samples_sort(&head->samples, profile->failure);
     profile_order_markers(head);
     head->name = profile_text_format(profile, "%u threads with little in them", head->merged_count + 1);
@@ -201,7 +201,7 @@ static size_t join_process(struct thinning *thinning, struct joining *joining, s
         if (is_joined) head = id;
         *(thread_id *)column_at(order, joining->kept_count++) = id;
     }
-    if (thinning->joined_threads > joined_before) settle_thread(profile, profile_thread_at(profile, head));
+    if (thinning->joined_threads > joined_before) finish_head(profile, profile_thread_at(profile, head));
     return at;
 }
 

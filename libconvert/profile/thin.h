@@ -18,8 +18,8 @@ struct thinning {
 void thinning_init(struct thinning *thinning, struct profile *profile);
 void thinning_fini(struct thinning *thinning);
 
-/* Gives samples that count one each that weight. If their weight was their processor time, it is in their details then.
- */
+/* Gives samples without weights the weight 1. If their weight field held their processor time, moves that to their
+ * details. */
 void thin_give_weights(struct profile *profile);
 
 /* Adds up the samples of a thread that have one stack and are in one of `level` equal parts of the profile's time.

@@ -70,7 +70,7 @@ struct process {
     uint32_t merged_count; /* how many other processes it has the rows of: see crowds.h */
     bool has_children;     /* a written process has it as parent; set by profile_finish */
     bool is_replaced;      /* the next process with its pid is a program that it has executed */
-    bool lives_on;         /* end_ns is when it stopped recording; it went on without */
+    bool lives_on;         /* end_ns is when it stopped recording; the process itself went on */
     bool has_lost_content; /* it is written even if it has nothing to show, because the trace has lost that */
     /* The pid as written: "123", or "123.2" for another process with it. Set by profile_finish unless the reader has
      * set it. */
@@ -111,7 +111,7 @@ struct event_track {
 
 struct thread {
     process_id process;
-    uint32_t track; /* row of the profile's tracks; ID_NONE: this is none */
+    uint32_t track; /* row of the profile's tracks; ID_NONE: this is not a track */
     int64_t tid;
     int64_t outer_tid;     /* the tid in the namespace of the process's outer_pid; 0: unknown */
     uint32_t generation;   /* 0 for the first thread of the process with this tid, 1 for the next one, and so on */
@@ -164,8 +164,8 @@ void samples_take_details(struct samples *samples, struct column *cpu_ns, struct
 void samples_forget_cpu(struct samples *samples);
 
 /* Adds CPU time to the samples, in proportion to that which each of them has. Does nothing if they have none, or if
- * they have less than that together and it is not less than little_ns: then most of it is of samples that are missing.
- */
+ * cpu_ns is at least little_ns and more than they have together: most of it then belongs to samples that are missing.
+ * */
 void samples_spread_cpu(struct samples *samples, int64_t cpu_ns, int64_t little_ns);
 
 /* Moves the other samples, which share the tables of stacks and weights, to the end of these. There are no other

@@ -3,7 +3,7 @@
 
 #include "profile.h"
 
-/* The innermost frame of a thread that had to make room for another one: it is not idle, but does not run. */
+/* The innermost frame of a thread that was preempted: it is not idle, but does not run. */
 #define PREEMPTED_FRAME TEXT("(preempted)")
 
 /* The only frame of a thread that has used its processor time by then, but not necessarily just before. */
@@ -19,7 +19,8 @@ struct weighed_sample {
     stack_id working; /* has the processor time; none: no function does; not `stack` if the thread does not run */
 };
 
-/* What tells in which stacks no processor time is used. */
+/* What is known about a profile and a thread for weighing: which stacks use no processor time, which weights are times.
+ * */
 struct weighing {
     const struct profile *profile; /* borrowed */
     bool *idle_stacks;             /* owned: see profile_idle_stacks */
