@@ -77,7 +77,7 @@ struct text debug_file_section(const struct debug_file *file, const char *name) 
     return (struct text){0};
 }
 
-/* Sections that say where variables are, which nobody asks: up to a fifth of debug information. */
+/* Returns whether the section is never read: it says where variables are, in up to a fifth of debug information. */
 static bool is_unread(struct text name) {
     return text_equal(name, TEXT(".debug_loc")) || text_equal(name, TEXT(".debug_loclists"));
 }

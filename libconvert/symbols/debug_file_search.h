@@ -32,11 +32,10 @@ struct debug_files {
 /* Searches in this order: below the sysroot, the path of the library and the system's folder of debug information; kept
  * files, if the build id is unknown; the path of the library; in each of the folders, .build-id/xx/yyyy.debug, the
  * library's path and its name, each also with ".debug" appended; the system's folder of debug information, by build id;
- * perf's cache,
- * .build-id/xx/yyyy/{debug,elf} in each of the folders and in ~/.debug; what servers had; kept files; then, by the
- * link in the file that was found, the folder of that file, ".debug" in it, and below the folders. A supplement is
- * searched for at the path in the debug information, and in the folders by build id. Links of files below the sysroot
- * are followed there.
+ * perf's cache, .build-id/xx/yyyy/{debug,elf} in each of the folders and in ~/.debug; what servers had; kept files;
+ * then, by the link in the file that was found, the folder of that file, ".debug" in it, and below the folders. A
+ * supplement is searched for at the path in the debug information, and in the folders by build id. Links of files below
+ * the sysroot are followed there.
  *
  * A file with another build id is refused. If the build id is unknown, the first file counts, and a linked file if its
  * checksum is right. Only absolute paths are tried, and none for a library that is not a file ("[vdso]"). If the result
@@ -45,7 +44,7 @@ enum debug_search_outcome debug_files_open(struct debug_files *files, const stru
                                            const struct debug_folders *folders, struct failure *failure);
 void debug_files_close(struct debug_files *files);
 
-/* Writes the path of perf's own copies of what it has recorded, ~/.debug. Returns false if nobody knows it. */
+/* Writes the path of perf's own copies of what it has recorded, ~/.debug. Returns false if HOME is not set. */
 bool debug_copies_folder(char folder[PATH_MAX]);
 
 /* Finds the copy of that name ("kallsyms", "vdso") for the build id (hex) in one of the folders, where "perf archive"

@@ -15,7 +15,7 @@ struct dwarf_scope {
     int line;
     int column;
     uint32_t elder;  /* the one that was added before it in the same parent; ID_NONE: none */
-    uint32_t number; /* 0: it was not asked for */
+    uint32_t number; /* 0: not determined yet */
 };
 
 void dwarf_names_init(struct dwarf_names *names, struct failure *failure) {

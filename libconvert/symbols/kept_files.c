@@ -139,7 +139,7 @@ void kept_files_take(const struct mapped_file *file) {
     if (!known && value_table_count(&kept.files) < KNOWN_COUNT_MAX) note(file, path, &key);
     /* A copy has the build id of a file that need not be kept, and may be removed. */
     if (known && known->fd < 0 && has_id && !is_at(known, path)) *known = look_at(file, path);
-    /* Which of several files a sample is of, only build ids tell. */
+    /* Only build ids tell which of several files a sample belongs to. */
     if (known && known->fd >= 0 && !has_id && !is_same(known, file)) close_kept(known);
 }
 

@@ -15,11 +15,11 @@ struct mapped_file {
     struct text build_id; /* hex digits; empty if unknown. Without it, the device and inode tell which file it is: */
     uint32_t major, minor;
     uint64_t inode;
-    const char *path; /* as the process or the kernel tells it, with " (deleted)" at its end if it is */
+    const char *path; /* as the process or the kernel reports it, with " (deleted)" at its end if it was removed */
 };
 
-/* Begins to keep files that change from now on. A file system with an open file cannot be unmounted, so only files are
- * kept of those that this process uses anyway: with the root, the current folder, and the file `fd`. */
+/* Begins to keep files that change from now on. A file system with an open file cannot be unmounted, so files are kept
+ * only on those that this process uses anyway: those of the root, of the current folder, and of the file `fd`. */
 void kept_files_begin(int fd);
 
 /* Keeps the file if it has changed since the beginning, or if its path does not lead to it in this process. */

@@ -27,7 +27,7 @@ struct candidates {
     uint64_t sizeless_bytes_max; /* length of a symbol without a size */
 };
 
-/* What makes a symbol less preferred than another one with its address; the greatest counts first. */
+/* Reasons to prefer another symbol with the same address. The reason with the greatest number weighs most. */
 enum { RANK_OLD_VERSION = 1, RANK_LOCAL = 2, RANK_WITHOUT_SIZE = 4 };
 
 static uint8_t rank_of(const GElf_Sym *symbol, bool is_old_version) {
@@ -247,7 +247,7 @@ static bool has_sized(const struct symbol *rows, size_t count) {
  * dropped. One at its start has no code of its own. */
 static void take_rows(struct symbol_table *table, struct candidates *candidates) {
     struct symbol *rows = candidates->rows;
-    uint64_t covered = 0; /* up to here, by symbols that have a size */
+    uint64_t covered = 0; /* where the code of symbols with a size ends so far */
     for (size_t i = 0, next; i < candidates->count; i = next) {
         for (next = i + 1; next < candidates->count; next++)
             if (rows[next].start != rows[i].start) break;
@@ -414,7 +414,7 @@ static bool read_stubs(struct symbol_table *table, const struct debug_file *libr
     return is_good;
 }
 
-/* ---- The face. ---- */
+/* ---- The whole table. ---- */
 
 bool symbol_table_init(struct symbol_table *table, const struct debug_file *symbols, const struct debug_file *library,
                        struct failure *failure) {

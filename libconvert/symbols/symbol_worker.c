@@ -45,7 +45,7 @@ struct library_queue {
 };
 
 /* Whether a native symbol of the trace is the one that the library's file has there. */
-enum agreement { AGREEMENT_OPEN, AGREES, DIFFERS };
+enum agreement { AGREEMENT_UNKNOWN, AGREES, DIFFERS };
 
 /* ---- Sending. ---- */
 
@@ -62,7 +62,7 @@ static void send_message(struct worker *worker, enum symbol_message_kind kind, c
     send_bytes(worker, bytes, bytes_count);
 }
 
-/* Nothing but a lack of memory fails. It costs the library that is being read. */
+/* Ends this process after a failure, which can only be a lack of memory. That loses the library that is being read. */
 static void check_failure(const struct worker *worker) {
     if (failure_is_set(worker->failure)) child_leave();
 }
@@ -204,12 +204,13 @@ static bool has_printed_alias(const struct reading *reading, const struct symbol
     return is_printed_as(place->symbol->name, printed);
 }
 
-/* Returns whether it has a name of the one in the file. Such names are compared once. */
+/* Returns whether the frame's native symbol has a name of the symbol in the file. Each native symbol is compared once.
+ * */
 static bool agrees_in_name(const struct reading *reading, const struct frame *frame, const struct symbol_place *place) {
     const struct profile *profile = reading->worker->work->profile;
     const struct native_symbol *known = profile_native_symbol_at(profile, frame->native_symbol);
     uint8_t *agreement = &reading->worker->agreements[frame->native_symbol.index];
-    if (*agreement == AGREEMENT_OPEN) {
+    if (*agreement == AGREEMENT_UNKNOWN) {
         struct text printed = strings_text(&profile->strings, known->name);
         *agreement = has_printed_alias(reading, place, printed) ? AGREES : DIFFERS;
     }
@@ -508,7 +509,7 @@ static void look_up_library(struct worker *worker, const struct symbol_request *
 
 /* ---- The queue. ---- */
 
-/* perf has made names from the symbols of its trace, if it has any. */
+/* Returns whether the trace has symbols, from which perf has then made its names. */
 static bool has_native_symbols(const struct symbol_work *work) {
     for (size_t i = 0; i < work->request_count; i++)
         if (!native_symbol_is_none(profile_frame_at(work->profile, (frame_id){work->requests[i].frame})->native_symbol))

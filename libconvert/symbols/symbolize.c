@@ -17,7 +17,7 @@ struct symbolizer {
     struct progress progress;
     struct symbol_request *requests; /* sorted by library, address, frame */
     size_t request_count;
-    bool has_lines;     /* the trace has lines of functions in libraries, or is a profile, which has what it has */
+    bool has_lines;     /* the trace has lines of functions in libraries, or is a profile, which keeps what it has */
     uint8_t *lib_files; /* enum lib_files, one for each library of the profile */
     struct debug_server server; /* its path of the cache is used to the end */
     struct child_process child;
@@ -27,7 +27,7 @@ struct symbolizer {
 };
 
 /* Whether a library has files on this machine. */
-enum lib_files { FILES_OPEN, FILES_EXIST, FILES_MISSING };
+enum lib_files { FILES_UNKNOWN, FILES_EXIST, FILES_MISSING };
 
 /* One library whose answers are being received. */
 struct library {
@@ -43,60 +43,60 @@ struct library {
 
 /* ---- Fetching what is missing of libraries. ---- */
 
-/* What the child says of a library. */
-struct want {
+/* What the child reports about a library: which of its files this machine lacks. */
+struct lib_gaps {
     bool lacks_file;
     bool lacks_debug_information;
     char build_id[DEBUG_BUILD_ID_DIGITS_MAX + 1]; /* empty: unknown */
 };
 
-static struct want want_of(const struct lib *lib, const struct debug_folders *folders) {
-    struct want want = {.lacks_file = true, .lacks_debug_information = true};
+static struct lib_gaps gaps_of(const struct lib *lib, const struct debug_folders *folders) {
+    struct lib_gaps gaps = {.lacks_file = true, .lacks_debug_information = true};
     struct failure failure = {0};
     struct debug_files files;
     struct text id = lib->code_id;
     bool is_found = debug_files_open(&files, lib, folders, &failure) == DEBUG_FILE_FOUND;
     if (failure_is_set(&failure)) child_leave();
     if (is_found) {
-        want.lacks_file = false;
-        want.lacks_debug_information = !debug_files_dwarf(&files);
+        gaps.lacks_file = false;
+        gaps.lacks_debug_information = !debug_files_dwarf(&files);
         if (!id.bytes_count) id = text_of(files.first.build_id);
     }
-    if (id.bytes_count < sizeof want.build_id && id.bytes_count) memcpy(want.build_id, id.bytes, id.bytes_count);
+    if (id.bytes_count < sizeof gaps.build_id && id.bytes_count) memcpy(gaps.build_id, id.bytes, id.bytes_count);
     if (is_found) debug_files_close(&files);
-    return want;
+    return gaps;
 }
 
-/* Sends a struct want for each library. */
+/* Sends a struct lib_gaps for each library. */
 static void survey(void *context, struct channel *channel) {
     const struct symbol_work *work = context;
     for (size_t i = 0; i < work->request_count; i = symbol_requests_end(work->requests, work->request_count, i)) {
         const struct lib *lib = libs_at(&work->profile->libs, (lib_id){work->requests[i].lib});
-        struct want want = want_of(lib, work->folders);
-        if (!channel_send(channel, &want, sizeof want) || !channel_flush(channel)) child_leave();
+        struct lib_gaps gaps = gaps_of(lib, work->folders);
+        if (!channel_send(channel, &gaps, sizeof gaps) || !channel_flush(channel)) child_leave();
     }
 }
 
-static void fetch(struct debug_server *server, const struct want *want) {
-    struct text build_id = text_of(want->build_id);
+static void fetch(struct debug_server *server, const struct lib_gaps *gaps) {
+    struct text build_id = text_of(gaps->build_id);
     if (!build_id.bytes_count) return;
-    if (want->lacks_file) debug_server_fetch_executable(server, build_id);
-    if (want->lacks_debug_information) debug_server_fetch_debug_information(server, build_id);
+    if (gaps->lacks_file) debug_server_fetch_executable(server, build_id);
+    if (gaps->lacks_debug_information) debug_server_fetch_debug_information(server, build_id);
 }
 
 /* Asks the server about each library of the requests, unless the library's debug information is here. A child process
  * looks at the files that are here. */
 static void debug_fetch(struct debug_server *server, const struct symbol_work *work, struct progress progress) {
     struct child_process child;
-    struct want want;
+    struct lib_gaps gaps;
     if (!child_start(&child, survey, (void *)(uintptr_t)work, work->profile->failure->memory)) return;
     for (size_t i = 0, end; i < work->request_count; i = end) {
         end = symbol_requests_end(work->requests, work->request_count, i);
-        if (!channel_receive(&child.channel, &want, sizeof want)) break;
-        want.build_id[sizeof want.build_id - 1] = '\0';
+        if (!channel_receive(&child.channel, &gaps, sizeof gaps)) break;
+        gaps.build_id[sizeof gaps.build_id - 1] = '\0';
         double count = (double)work->request_count;
         server->progress = progress_part(progress, (double)i / count, (double)end / count);
-        fetch(server, &want);
+        fetch(server, &gaps);
         progress_report(progress, end, work->request_count);
     }
     child_await(&child);
@@ -106,7 +106,7 @@ static void debug_fetch(struct debug_server *server, const struct symbol_work *w
 
 static bool has_files(struct symbolizer *symbolizer, lib_id lib) {
     uint8_t *known = &symbolizer->lib_files[lib.index];
-    if (*known == FILES_OPEN)
+    if (*known == FILES_UNKNOWN)
         *known = debug_files_exist(libs_at(&symbolizer->profile->libs, lib), &symbolizer->options.folders)
                      ? FILES_EXIST
                      : FILES_MISSING;
@@ -267,13 +267,13 @@ static void drop_answers(struct symbolizer *symbolizer, const struct library *li
         symbolizer->answers.chain_of_frame[library->requests[i].frame] = ID_NONE;
 }
 
-static void tell(struct symbolizer *symbolizer, const struct library *library, const char *reason) {
+static void note_reason(struct symbolizer *symbolizer, const struct library *library, const char *reason) {
     profile_note_trouble(symbolizer->profile, libs_at(&symbolizer->profile->libs, library->lib), reason);
 }
 
 static void note_shorter(struct symbolizer *symbolizer, const struct library *library) {
     drop_answers(symbolizer, library);
-    tell(symbolizer, library, "its file could not be read");
+    note_reason(symbolizer, library, "its file could not be read");
     note(symbolizer, library, library->address_count,
          "not looked up, as the file there became shorter, or its disk failed, while it was read");
 }
@@ -285,14 +285,14 @@ static void finish_library(struct symbolizer *symbolizer, const struct library *
         case DEBUG_FILE_REFUSED:
             note(symbolizer, library, library->address_count,
                  "the file there has another build id, or none, and was not used");
-            tell(symbolizer, library, "the file there has another build id, or none; try --debug-dir");
+            note_reason(symbolizer, library, "the file there has another build id, or none; try --debug-dir");
             break;
         case DEBUG_FILE_FOUND:
             if (library->end.is_shorter) {
                 note_shorter(symbolizer, library);
                 break;
             }
-            tell(symbolizer, library, "the file there lacks them; try --debug-dir");
+            note_reason(symbolizer, library, "the file there lacks them; try --debug-dir");
             symbolizer->unknown_count += library->unknown_count;
             note_found(symbolizer, library);
             break;
@@ -308,7 +308,7 @@ static void abandon_library(struct symbolizer *symbolizer, const struct library 
         return;
     }
     drop_answers(symbolizer, library);
-    tell(symbolizer, library, "its file could not be read");
+    note_reason(symbolizer, library, "its file could not be read");
     enter(profile, library, LEDGER_LOST, library->address_count,
           end == CHILD_NO_MEMORY
               ? "not looked up, as reading the file there needs more memory than there is, or than --max-memory allows"
@@ -365,11 +365,11 @@ static size_t receive_libraries(struct symbolizer *symbolizer, size_t first) {
 /* Counts all libraries from request `first` on as lost. Call it after child_start has failed. */
 static void lose_libraries(struct symbolizer *symbolizer, size_t first) {
     char what[256];
-    snprintf(what, sizeof what, "not looked up, as no process could be started that does: %s", strerror(errno));
+    snprintf(what, sizeof what, "not looked up, as no child process could be started: %s", strerror(errno));
     while (first < symbolizer->request_count) {
         struct library library = library_at(symbolizer, first);
         enter(symbolizer->profile, &library, LEDGER_LOST, library.address_count, what);
-        tell(symbolizer, &library, "its file could not be read");
+        note_reason(symbolizer, &library, "its file could not be read");
         first += library.request_count;
     }
 }

@@ -1511,9 +1511,9 @@ TEST(without_a_process_nothing_is_looked_up, set_up, tear_down) {
     assert_false(failure_is_set(&test.failure));
     assert_entries(LEDGER_NOTED, "");
     assert_entries(LEDGER_LOST,
-                   "2 address in copy: not looked up, as no process could be started that does: Resource temporarily "
+                   "2 address in copy: not looked up, as no child process could be started: Resource temporarily "
                    "unavailable\n"
-                   "1 address in whole: not looked up, as no process could be started that does: Resource temporarily "
+                   "1 address in whole: not looked up, as no child process could be started: Resource temporarily "
                    "unavailable\n");
 }
 
