@@ -7,7 +7,7 @@ struct moving {
     struct profile *profile;
     struct task_markers markers;
     const struct crowd_heads *heads;
-    /* Of each thread and process: how many have its track, itself included. */
+    /* For each thread and process: how many have its track, itself included. */
     uint32_t *thread_counts;
     uint32_t *process_counts;
     bool *are_shown;           /* for each thread: a thread of its track has content */
@@ -48,8 +48,8 @@ static void add_thread_marker(struct moving *moving, uint32_t row) {
     const struct crowd_heads *heads = moving->heads;
     const struct thread *thread = column_at(&profile->threads, row);
     uint32_t head = heads->threads[row];
-    struct time_range range = thread->is_main ? crowd_life_of_process(profile, heads, thread->process.index)
-                                              : crowd_life_of_thread(profile, heads, row);
+    struct time_range range = thread->is_main ? crowd_lifetime_of_process(profile, heads, thread->process.index)
+                                              : crowd_lifetime_of_thread(profile, heads, row);
     if (moving->thread_counts[head] < 2 || !moving->are_shown[head] || time_range_is_empty(&range)) return;
     struct thread *to = column_at(&profile->threads, head);
     if (thread->is_main)
@@ -78,10 +78,10 @@ static int compare_counters(const void *left, const void *right) {
     return ORDER(a->head, b->head) ?: ORDER(a->row, b->row);
 }
 
-/* The value of the next process begins at 0. */
+/* Ends the counter of a process at 0, where the value of the next process begins. */
 static void end_counter(const struct moving *moving, struct counter *counter) {
     struct counter_span span = counter_span_of(counter);
-    int64_t end_ns = crowd_life_of_process(moving->profile, moving->heads, counter->process.index).last_ns;
+    int64_t end_ns = crowd_lifetime_of_process(moving->profile, moving->heads, counter->process.index).last_ns;
     if (counter->graph != COUNTER_ACCUMULATED || !span.first) return;
     if (end_ns <= span.last_ns && span.last_ns < INT64_MAX) end_ns = span.last_ns + 1;
     column_add(&counter->samples,
@@ -144,7 +144,7 @@ static void move_paused_ranges(const struct moving *moving) {
     const struct column *ranges = &moving->profile->paused_ranges;
     COLUMN_EACH(struct paused_range, range, ranges) {
         uint32_t row = range->process.index, head = moving->heads->processes[row];
-        struct time_range life = crowd_life_of_process(moving->profile, moving->heads, row);
+        struct time_range life = crowd_lifetime_of_process(moving->profile, moving->heads, row);
         if (moving->process_counts[head] < 2) continue;
         if (range->start_ns == TIME_NONE) range->start_ns = life.first_ns;
         if (range->end_ns == TIME_NONE) range->end_ns = life.last_ns;
@@ -202,7 +202,7 @@ static void move_threads(const struct moving *moving) {
     struct profile *profile = moving->profile;
     profile_renumber_threads(profile, moving->heads->threads);
     for (uint32_t i = 0; i < profile->threads.count && !failure_is_set(profile->failure); i++) move_thread(moving, i);
-    /* Weights that are times tell how long each wait takes: those do not move. */
+    /* Weights that are times say how long each wait takes, so waits do not move then. */
     bool moves_waits = text_equal(profile_weight_unit(&profile->meta), TEXT("samples"));
     bool has_times = profile->meta.cpu_delta_unit != CPU_DELTA_CYCLES;
     for (uint32_t i = 0; i < profile->threads.count; i++) {

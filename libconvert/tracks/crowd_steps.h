@@ -4,7 +4,7 @@
 #include "crowds.h"
 #include "libconvert/profile/time_range.h"
 
-/* Tells which threads and processes share a track. All members are owned. */
+/* Which threads and processes share a track. All members are owned. */
 struct crowd_heads {
     uint32_t *threads;   /* the thread that has the track of each thread: itself or another one */
     uint32_t *processes; /* the same of processes */
@@ -20,10 +20,12 @@ struct crowd_heads {
 /* Sets the times. If those of the profile are made up, all follow each other. */
 void crowd_times_find(const struct profile *profile, struct crowd_heads *heads);
 
-/* Return the time from the start to the end, as far as they are known; otherwise from the first event, to the last one.
+/* Return the time from the start to the end, as far as these are known, or else from the first to the last event.
  * Empty: unknown. */
-struct time_range crowd_life_of_thread(const struct profile *profile, const struct crowd_heads *heads, uint32_t row);
-struct time_range crowd_life_of_process(const struct profile *profile, const struct crowd_heads *heads, uint32_t row);
+struct time_range crowd_lifetime_of_thread(const struct profile *profile, const struct crowd_heads *heads,
+                                           uint32_t row);
+struct time_range crowd_lifetime_of_process(const struct profile *profile, const struct crowd_heads *heads,
+                                            uint32_t row);
 
 /* Returns when the thread ran, in order: a range for each sample, which ends with it and is as long as the processor
  * time before it. A thread that has other events, but no samples, ran from the first to the last one. The caller frees

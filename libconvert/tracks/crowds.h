@@ -1,8 +1,8 @@
 /* Makes one track of the members of a crowd: of threads of one name that follow each other in a process, and of
  * processes of one name that follow each other in a parent. A server with a thread for each request, and a script that
  * runs a thousand programs, would otherwise have more tracks than anybody can look at. Tasks follow each other if their
- * events do: a thread that waits for its end is in nobody's way. In a large crowd, threads of which no two run at a
- * time follow each other too. */
+ * events do: a thread that only waits for its end does not overlap with the next one. In a large crowd, threads of
+ * which no two run at a time follow each other too. */
 #pragma once
 
 #include "libconvert/profile/profile.h"

@@ -54,12 +54,12 @@ static uint32_t pop(struct free_lanes *lanes) {
 /* ---- Turns. ---- */
 
 enum {
-    /* Turns are shared among at most as many lanes. */
-    PRESENT_MAX = 1024,
+    /* The most lanes among which turns are shared. */
+    SHARED_LANES_MAX = 1024,
     /* A group with fewer members for each lane is a pool of workers, each of which is worth a look. */
     SHARED_MEMBERS_MIN = 10,
     POOL_LANES_MAX = 30, /* unless there are more of them than anybody looks at */
-    /* A member with more than this part of all turns is as much worth a look. */
+    /* A member with more than one in this many of all turns is worth a look, too. */
     OWN_LANE_PART = 10,
     /* A member has its own lane if its turns take more periods on average, as those of an unknown processor time may.
      * That bounds time and memory. */
@@ -189,7 +189,7 @@ static void share_lanes(struct lane_member *members, size_t count, int64_t perio
 
 static bool are_lanes_shared(uint32_t lane_count, size_t member_count) {
     bool is_pool = member_count / SHARED_MEMBERS_MIN < lane_count;
-    return lane_count > 1 && lane_count <= PRESENT_MAX && (!is_pool || lane_count > POOL_LANES_MAX);
+    return lane_count > 1 && lane_count <= SHARED_LANES_MAX && (!is_pool || lane_count > POOL_LANES_MAX);
 }
 
 /* Sets the heads of the members of one group. Until the end, they are the numbers of lanes. `heads` has room for the

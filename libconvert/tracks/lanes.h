@@ -17,6 +17,6 @@ struct lane_member {
 /* Sorts the members by group and start, and sets their heads. A member gets the first lane of its group that is free,
  * and a new lane if none is, so the first lanes have most members. There are no more lanes than members at a time. But
  * if a group would have several lanes, with many members for each, or more than 64, and at most 1024, and period_ns is
- * not 0, members of a lane may live at a time: their turns take no longer in any period of that length than it lasts.
- * Running out of memory is latched; the heads are not set then. */
+ * not 0, members of a lane may overlap: in any period of that length, their turns together take no longer than it
+ * lasts. Running out of memory is latched; the heads are not set then. */
 void lanes_assign(struct lane_member *members, size_t count, int64_t period_ns, struct failure *failure);

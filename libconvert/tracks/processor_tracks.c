@@ -127,7 +127,7 @@ void profile_add_processors(struct profile *profile) {
     sort_numbers(&adding);
     if (!row_table_count(&adding.numbers))
         failure_set(profile->failure, FAILURE_USAGE,
-                    "--per-cpu: the samples do not tell their processors; record with perf record -a or --sample-cpu, "
+                    "--per-cpu: the samples do not say their processors; record with perf record -a or --sample-cpu, "
                     "and print them with perf script -F +cpu");
     if (!failure_is_set(profile->failure)) add_tracks(&adding);
     for (uint32_t i = 0; i < thread_count; i++) add_samples(&adding, i);

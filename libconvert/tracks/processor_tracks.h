@@ -3,7 +3,7 @@
 
 #include "libconvert/profile/profile.h"
 
-/* Adds a track for each processor that samples tell, in a process of their own. It has copies of these samples, whose
- * outermost frame is the process. Samples stay in their threads. Latches FAILURE_USAGE if none tells its processor.
- * Call it before profile_finish, and before crowds are merged. Running out of memory is latched. */
+/* Adds a track for each processor on which samples were taken, in a process of their own. It has copies of these
+ * samples, whose outermost frame is the process. Samples stay in their threads. Latches FAILURE_USAGE if no processor
+ * is known. Call it before profile_finish, and before crowds are merged. Running out of memory is latched. */
 void profile_add_processors(struct profile *profile);

@@ -32,7 +32,7 @@ static const struct marker_schema process_schema = {.name = TEXT("Process"),
                                                     .display = DISPLAY,
                                                     .fields = process_fields,
                                                     .field_count = FIELDS_WITHOUT_COMMAND};
-/* Labels tell the arguments, and names do not: the marker chart has a row for each name. The table has room for all. */
+/* Labels have the arguments, and names do not: the marker chart has a row for each name. The table has room for all. */
 static const struct marker_schema command_schema = {.name = TEXT("Process"),
                                                     .description = PROCESS_DESCRIPTION,
                                                     .chart_label = TEXT("{marker.data.label}"),

@@ -1,4 +1,4 @@
-/* Markers that tell when a thread or a process ran. */
+/* Markers that show when a thread or a process ran. */
 #pragma once
 
 #include "libconvert/profile/profile.h"
@@ -27,9 +27,9 @@ void task_markers_add_children(const struct task_markers *markers, bool needs_co
 
 #define SHARED_TRACKS_CAUSE "--merge-threads no: threads share a track in the profile, "
 
-/* Returns how many threads and processes share tracks in a profile that was read, as far as its markers tell. */
+/* Returns how many threads and processes share tracks in a profile that was read, according to its markers. */
 uint64_t task_markers_count_members(struct profile *profile);
 
 /* Removes the markers of threads and processes that share a track, which no recording has, from a profile that was
- * read: facts of a recording and of its profile are the same. */
+ * read. The facts about a recording and about its profile are then the same. */
 void task_markers_drop_members(struct profile *profile);
