@@ -54,7 +54,7 @@ struct conversion {
     struct merge merge; /* the merge of several inputs; zeroed: there is only one */
     struct chunk_list output;
     struct chunk_drain drain; /* drains the output if it is written while it is made */
-    struct sink *sink;        /* what was drained; NULL: nothing */
+    struct sink *sink;        /* gets the output; NULL: not opened yet */
     const struct emitter *emitter;
     struct progress_root progress_root;
     struct progress progress;
@@ -111,8 +111,8 @@ static void check_content(struct conversion *conversion) {
 
 /* ---- Finishing the profile. ---- */
 
-/* Whether what is made of the profile tells that it has tracks. */
-static bool tells_tracks(const struct conversion *conversion) {
+/* Returns whether the output, or the visitor in its place, knows tracks. */
+static bool knows_tracks(const struct conversion *conversion) {
     return conversion->ends->replace_writing || conversion->emitter->has_tracks;
 }
 
@@ -123,7 +123,8 @@ static bool filters_tasks(const struct gecko_convert_options *options) {
     return false;
 }
 
-/* Names processes after their arguments, and shows in each process what it has started. A profile shows it already. */
+/* Adds arguments to the names of processes, and to each process markers of the processes that it started. An input that
+ * is a profile already has them. */
 static void show_processes(const struct conversion *conversion, struct profile *profile) {
     struct task_markers markers;
     if (profile->meta.was_profile) return;
@@ -132,24 +133,25 @@ static void show_processes(const struct conversion *conversion, struct profile *
     task_markers_add_children(&markers, filters_tasks(conversion->options));
 }
 
-/* A profile does not tell which of a track's samples are of which thread. */
+/* Notes that shared tracks stay: a profile does not record which thread a sample of such a track belongs to. */
 static void note_shared_tracks(struct profile *profile) {
     ledger_enter(&profile->ledger, LEDGER_RECORDS, LEDGER_NOTED,
                  TEXT(SHARED_TRACKS_CAUSE "which its recording alone can divide"), task_markers_count_members(profile),
                  NULL);
 }
 
-/* Facts and formats without tracks tell the threads as they are in the inputs. The tracks of a profile stay. */
+/* Joins threads into tracks. Visitors, and formats without tracks, get the threads of the inputs. An input that is a
+ * profile keeps its tracks. */
 static void arrange_tracks(const struct conversion *conversion, struct profile *profile) {
     const char *wanted = conversion->options->merge_threads;
-    bool tells_facts = conversion->ends->replace_writing, was_profile = profile->meta.was_profile;
-    if (!tells_tracks(conversion)) return;
-    if (tells_facts && was_profile) task_markers_drop_members(profile);
+    bool has_visitor = conversion->ends->replace_writing, was_profile = profile->meta.was_profile;
+    if (!knows_tracks(conversion)) return;
+    if (has_visitor && was_profile) task_markers_drop_members(profile);
     show_processes(conversion, profile);
-    if (conversion->options->is_per_cpu && !tells_facts) profile_add_processors(profile);
+    if (conversion->options->is_per_cpu && !has_visitor) profile_add_processors(profile);
     bool is_unwanted = wanted && strcmp(wanted, "no") == 0;
-    if (is_unwanted && was_profile && !tells_facts) note_shared_tracks(profile);
-    if (tells_facts || is_unwanted || (!wanted && was_profile)) return;
+    if (is_unwanted && was_profile && !has_visitor) note_shared_tracks(profile);
+    if (has_visitor || is_unwanted || (!wanted && was_profile)) return;
     profile_merge_crowds(profile, wanted ? text_of(wanted) : (struct text){0});
 }
 
@@ -162,7 +164,7 @@ static void prepare_comparison(struct profile *profile) {
         profile->meta.interval_ns = common_interval_ns;
 }
 
-/* Does what makes a profile of what was read from the input. */
+/* Completes a profile whose input has been read. */
 static void finish_content(const struct conversion *conversion, struct profile *profile, const struct reader *reader) {
     const struct gecko_convert_options *options = conversion->options;
     profile_drop_trampolines(profile);
@@ -196,13 +198,13 @@ static void describe_part(struct conversion *conversion, size_t number) {
     if (options->alignments) part->alignment = options->alignments[number];
 }
 
-/* Takes what was read of the next input. */
+/* The function of a `loaded`: adds the next input to the merge. */
 static void take_part(void *context, size_t number) {
     struct conversion *conversion = context;
     struct input_loader *loader = &conversion->loaders[number];
     if (conversion->merge.runs && !loader->profile->meta.is_as_written) {
         finish_content(conversion, loader->profile, loader->reader);
-        read_as_profile(loader);
+        input_loader_reread(loader);
     }
     if (!failure_is_set(loader->profile->failure)) merge_take_tables(&conversion->merge, &conversion->profile);
 }
@@ -295,7 +297,7 @@ static void write_chunks_to_file(struct conversion *conversion, struct chunk_lis
     sink_put(conversion->sink, chunks, progress);
 }
 
-/* A drain. */
+/* The function of a chunk_drain. */
 static void write_part(void *context, struct chunk_list *chunks) {
     write_chunks_to_file(context, chunks, (struct progress){0});
 }

@@ -1,4 +1,4 @@
-/* A conversion from start to end, also with inputs and outputs that the public header does not offer: for commands. */
+/* Runs a whole conversion. Commands use it for inputs and outputs that the public header does not offer. */
 #pragma once
 
 #include "gecko_convert.h"
@@ -15,7 +15,7 @@ typedef void profile_visitor(void *context, const struct profile *profile);
 /* Zero is the default of every member. All pointers are borrowed for the duration of the call. */
 struct conversion_ends {
     struct given_input input;
-    bool *is_empty; /* set to true if there is no content, and no loss or filters are the reason; NULL: not wanted */
+    bool *is_empty; /* set to true if the input has no content without a loss, or filters left all out; may be NULL */
     const struct sink_batch *batch;
     const struct merge_runs *runs; /* several inputs are runs of one program; NULL: they lie on one timeline */
     bool is_compared;              /* the front-end compares the profile, and then ignores processor times of samples */

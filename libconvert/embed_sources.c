@@ -164,7 +164,7 @@ static void embed_all(struct embedding *embedding) {
     for (uint32_t i = 0; i < embedding->count && !failure_is_set(profile->failure); i++) {
         const struct source_facts *facts = &embedding->facts[i];
         const struct text *content = column_at(&profile->source_contents, facts->source);
-        /* The trace may be a profile that has the text of the time when it was made. */
+        /* A trace that is a profile may have the text already, as it was when the profile was made. */
         if (!content->bytes) embedding->outcomes[embed(embedding, facts)]++;
     }
 }

@@ -1,4 +1,4 @@
-/* Puts the text of source files into the profile, where the viewer shows it without asking anybody. */
+/* Puts the text of source files into the profile, so that the viewer can show it without fetching anything. */
 #pragma once
 
 #include "libconvert/profile/profile.h"

@@ -6,12 +6,12 @@
 #include "libconvert/profile/thin.h"
 #include "writer/sink.h"
 
-/* What matters least comes first: a part of the time that has less than a pixel, threads that nobody would look at,
- * markers that are too many to be looked at. */
+/* The steps, the least harmful first. The first ones join samples within less than a pixel and threads that nobody
+ * would look at, and leave out markers that are too many to look at. */
 static const struct {
     void (*apply)(struct thinning *thinning, uint32_t level);
     uint32_t level;
-    bool is_fine; /* it only gets nearer to the size; far from it, the next one is taken instead */
+    bool is_fine; /* a small step: skipped as long as the output is more than NEAR_FACTOR times too large */
 } steps[] = {
     {thin_samples, 10000, false}, {thin_threads, 10, false},    {thin_markers, 1000000, false},
     {thin_markers, 500000, true}, {thin_markers, 200000, true}, {thin_markers, 100000, false},
@@ -28,7 +28,7 @@ enum { NEAR_FACTOR = 4 };
 
 /* ---- Measuring. ---- */
 
-/* A drain. */
+/* The function of a chunk_drain. */
 static void measure_part(void *sink, struct chunk_list *chunks) { sink_put(sink, chunks, (struct progress){0}); }
 
 /* Returns how many bytes the output would have. */
@@ -50,7 +50,7 @@ static uint64_t measure(const struct profile *profile, const struct fit_size *fi
     return written.bytes_count;
 }
 
-/* Returns at most how many bytes the facts will have that tell what was done. */
+/* Returns the most bytes of the facts that will describe the thinning. */
 static uint64_t bytes_of_facts(const struct profile *profile) {
     enum { FACT_BYTES = 160, ESCAPED_BYTES_MAX = 6 };
     uint64_t bytes_count = 2 * FACT_BYTES;

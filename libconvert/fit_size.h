@@ -1,4 +1,4 @@
-/* Thins a profile until what is written of it has no more than a number of bytes. */
+/* Thins a profile until its output is no larger than wanted. */
 #pragma once
 
 #include "libconvert/profile/profile.h"
@@ -7,7 +7,7 @@
 struct fit_size {
     const struct emitter *emitter;
     const struct emit_options *options;
-    unsigned thread_count; /* at most so many threads compress */
+    unsigned thread_count; /* the most threads that compress */
     const char *path;      /* path of the output, which is compressed if it ends in .gz; NULL: it is not in a file */
     uint64_t max_bytes;
 };

@@ -48,7 +48,7 @@ enum gecko_convert_status {
     GECKO_CONVERT_IO_FAILED = 3, /* reading or writing failed: disk, permission, pipe, a read or write function */
     GECKO_CONVERT_NO_MEMORY = 4, /* memory ran out, or the conversion needed more than max_memory_bytes */
     GECKO_CONVERT_LOST = 5,      /* is_strict is set, and something would have been lost */
-    GECKO_CONVERT_CANCELLED = 6  /* the progress function returned false. The program's 6 has another meaning: diff */
+    GECKO_CONVERT_CANCELLED = 6  /* the progress function returned false. As an exit code, 6 is about diff instead */
 };
 
 /* The weight of a sample. */
@@ -57,9 +57,9 @@ enum gecko_convert_weight {
     GECKO_CONVERT_WEIGHT_PERIOD = 1   /* its period: the number of events since the previous sample */
 };
 
-/* What becomes of the time in which threads did not run, which recordings of perf can tell. */
+/* What becomes of the time in which threads did not run. Only recordings of perf can contain it. */
 enum gecko_convert_off_cpu {
-    GECKO_CONVERT_OFF_CPU_AUTO = 0, /* samples, if the recording tells it. All samples then weigh time */
+    GECKO_CONVERT_OFF_CPU_AUTO = 0, /* samples, if the recording contains it. All weights are then times */
     GECKO_CONVERT_OFF_CPU_NO = 1,   /* markers */
     GECKO_CONVERT_OFF_CPU_ONLY = 2  /* the only samples */
 };
@@ -110,7 +110,7 @@ struct gecko_convert_alignment {
     int64_t offset_ns; /* may be negative */
 };
 
-/* Tells whose samples a thread has if both perf and the recorder sampled it. The others are counted as lost. */
+/* Says whose samples are kept of a thread that both perf and the recorder sampled. The others are counted as lost. */
 enum gecko_convert_samples {
     GECKO_CONVERT_SAMPLES_AUTO = 0, /* perf's, unless many of its stacks end early */
     GECKO_CONVERT_SAMPLES_PERF = 1,
@@ -135,9 +135,9 @@ enum gecko_convert_debuginfod {
 };
 
 /* What a filter looks at. Filters of one kind add up: what any of them keeps is kept (excluded names: what any of them
- * names is left out). What several kinds are given for must be kept by each kind. Names are those that threads have at
- * the time. Of the filters of events, the last one that names an event decides, and the others are kept. A filter that
- * an input has nothing for fails with GECKO_CONVERT_BAD_USAGE. */
+ * names is left out). If there are filters of several kinds, each kind must keep a sample. Names are those that threads
+ * have at the time. The last event filter that names an event decides; events that none names are kept. If the format
+ * of an input does not support a kind of filter, the conversion fails with GECKO_CONVERT_BAD_USAGE. */
 enum gecko_convert_filter_kind {
     GECKO_CONVERT_FILTER_TIME = 0, /* "A-B", "A-" or "-B", both inclusive, from the first sample: seconds, or percent of
                                       the time from the first to the last sample ("10%-20.5%") */
@@ -163,7 +163,7 @@ enum gecko_convert_sources {
     GECKO_CONVERT_SOURCES_EMBED = 1 /* embed the files found on this machine. Not with GECKO_CONVERT_SYMBOLS_NONE */
 };
 
-/* How far a conversion is. */
+/* The progress of a conversion. */
 struct gecko_convert_progress {
     unsigned permille;    /* share of the whole work; never decreases; 1000 once the output is complete */
     uint64_t read_bytes;  /* how much was read of the input as it is stored, compressed or not */
@@ -171,9 +171,8 @@ struct gecko_convert_progress {
 };
 
 /* Called by the converting thread when permille has changed, and, as long as total_bytes is not known, when read_bytes
- * has. `progress` is valid during the call. Returns
- * true to continue and false to cancel: the conversion then fails with GECKO_CONVERT_CANCELLED. Cancelling has no
- * effect at 1000 permille. */
+ * has. `progress` is valid during the call. Returns true to continue and false to cancel: the conversion then fails
+ * with GECKO_CONVERT_CANCELLED. Cancelling has no effect at 1000 permille. */
 typedef bool gecko_convert_progress_callback(void *context, const struct gecko_convert_progress *progress);
 
 /* Reads the next bytes of the input into `bytes`, which has room for capacity_bytes > 0. Called by the converting
@@ -262,13 +261,13 @@ struct gecko_convert_options {
     enum gecko_convert_debuginfod debuginfod;
 
     /* The part of each input that becomes the profile. The entries of the result say how much each filter left out. A
-     * time needs a single input. */
+     * filter by time needs a single input. */
     const struct gecko_convert_filter *filters;
     size_t filter_count;
     /* Repeated functions in a row are one frame, the innermost of them. */
     bool folds_recursion;
 
-    /* What collapsed stacks tell besides functions: a comma-separated list of comm, pid, tid (first frame "comm",
+    /* What collapsed stacks contain besides functions: a comma-separated list of comm, pid, tid (first frame "comm",
      * "comm-pid" or "comm-pid/tid"), kernel, jit, inline (such frames end in "_[k]", "_[j]" or "_[i]") and addresses
      * (of functions without a name), or none. Only with format "collapsed". NULL: "comm". */
     const char *frames;
@@ -278,8 +277,8 @@ struct gecko_convert_options {
      * any text and ? any byte, if there are two; "no": none. NULL: no others. */
     const char *merge_threads;
 
-    /* The most characters that the name of a process has if its arguments are shown with it, from 1 to 500; "0": names
-     * and markers tell no command lines. NULL: 40. */
+    /* The most characters of a process's name together with its arguments, from 1 to 500; "0": names and markers
+     * contain no command lines. NULL: 40. */
     const char *process_args;
 
     /* "FOLDER=https://github.com/OWNER/REPOSITORY/tree/REVISION": source files below the folder get names under which
@@ -295,7 +294,7 @@ struct gecko_convert_options {
     /* For recordings of perf; other inputs need GECKO_CONVERT_OFF_CPU_AUTO. */
     enum gecko_convert_off_cpu off_cpu;
 
-    /* Also shows what ran on each processor, in threads of a process of their own. Recordings of perf can tell it. */
+    /* Also shows what ran on each processor, in threads of a process of their own. Only for recordings of perf. */
     bool is_per_cpu;
 
     /* The most bytes of the output, which is compressed if output_path ends in ".gz". The profile is thinned until it
@@ -417,8 +416,8 @@ struct gecko_convert_result {
     /* The libraries of which functions have no names, those with the largest share first. They belong to the result. */
     const struct gecko_convert_missing_names *missing_names;
     size_t missing_name_count;
-    /* 0 to 1, by weight: samples whose stack ends early; in a recorder trace, those of them that do not wait. 0 if no
-     * note says so, or if there are several inputs and not all are of perf. */
+    /* The share, 0 to 1 by weight, of samples whose stack ends early; in a recorder trace, of those that do not wait. 0
+     * if no note reports such stacks, or if there are several inputs and not all are of perf. */
     double cut_stack_share;
 
     /* The sum of the absolute weights of all samples but those in tracks of events beside the main one, and what a

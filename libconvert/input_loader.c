@@ -243,7 +243,7 @@ static struct text next_chunk(void *context) {
     return chunk ? (struct text){chunk->bytes, chunk->used_bytes} : (struct text){0};
 }
 
-/* Copies what is known of the recording, but has no place in a profile. */
+/* Copies the facts about the recording that a written profile cannot hold. */
 static void keep_facts(struct profile *profile, const struct profile *recording) {
     ledger_fini(&profile->ledger);
     ledger_init(&profile->ledger, profile->failure);
@@ -263,7 +263,7 @@ static void keep_facts(struct profile *profile, const struct profile *recording)
     }
 }
 
-void read_as_profile(struct input_loader *loader) {
+void input_loader_reread(struct input_loader *loader) {
     struct profile *recording = loader->profile, profile;
     struct failure *failure = recording->failure;
     struct profile_text text = {.is_begun = false};

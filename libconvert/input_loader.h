@@ -48,7 +48,7 @@ void input_loader_read(struct input_loader *loader);
 /* Finds functions, files and lines of what was read. Does nothing if a failure is latched. */
 void input_loader_symbolize(struct input_loader *loader);
 
-/* Replaces the finished profile of the loader's recording by what is read of its text, so that a merge of recordings is
- * that of their profiles: a tree of merges has the same bytes as one merge of all. What is known of the recording but
- * has no place in a profile stays. Failures are latched. */
-void read_as_profile(struct input_loader *loader);
+/* Writes the loader's finished profile to memory and reads it again. A merge of recordings then has the same bytes as a
+ * merge of their profiles, so merges can be nested. Facts about the recording that a written profile cannot hold are
+ * kept. Failures are latched. */
+void input_loader_reread(struct input_loader *loader);

@@ -28,7 +28,7 @@ static void check_input_path(const char *path, const char *output_path, struct f
                     report_path_name(path));
 }
 
-/* Checks what only several inputs can have wrong. */
+/* Checks the inputs, also against each other and against the output. */
 static void check_inputs(const struct gecko_convert_options *options, bool has_output, struct failure *failure) {
     size_t count = options_input_count(options);
     for (size_t i = 0; i < count; i++) {
@@ -139,7 +139,7 @@ void options_check_folders(const struct gecko_convert_options *options, struct f
     if (!options->sysroot) return;
     char real_path[PATH_MAX];
     check_folder("sysroot", options->sysroot, failure);
-    /* Old filters of system calls, as containers have them, refuse the calls that they do not know by EPERM. */
+    /* The system call filters of old container runtimes refuse unknown calls with EPERM. */
     if (sysroot_open(options->sysroot, "/", real_path) < 0 && (errno == ENOSYS || errno == EPERM))
         failure_set(failure, FAILURE_USAGE, "a sysroot needs the system call openat2, which Linux has since 5.6");
 }

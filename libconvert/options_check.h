@@ -13,19 +13,19 @@ static inline const char *options_input_path(const struct gecko_convert_options 
     return number ? options->more_input_paths[number - 1] : options->input_path;
 }
 
-/* Latches FAILURE_USAGE if the options contradict each other or name what there is not. has_output: the profile is
- * written; if so, returns the emitter of its format. */
+/* Latches FAILURE_USAGE if the options contradict each other or name something that does not exist. has_output: the
+ * profile is written; if so, returns the emitter of its format. */
 const struct emitter *options_check(const struct gecko_convert_options *options, bool has_output,
                                     struct failure *failure);
 
-/* Returns the emitter of the output's format; NULL if there is none (latched as FAILURE_USAGE). Latches the same if
- * what frames tell is not a list that the format obeys. */
+/* Returns the emitter of the output's format; NULL if there is none (latched as FAILURE_USAGE). Also latches it if
+ * `frames` is not a valid list, or if the format does not support an option. */
 const struct emitter *options_check_format(const struct gecko_convert_options *options, struct failure *failure);
 
 /* Returns the most characters of a process's name with its arguments; 0: it is without them. */
 unsigned options_process_label_characters(const struct gecko_convert_options *options);
 
-/* Latches FAILURE_USAGE if one of the folders in which files are searched is none. */
+/* Latches FAILURE_USAGE if a folder to search for files does not exist or is not a folder. */
 void options_check_folders(const struct gecko_convert_options *options, struct failure *failure);
 
 /* Latches FAILURE_USAGE if source files cannot be embedded, or a map or URL of them is not valid. */

@@ -39,7 +39,8 @@ struct group {
 
 /* ---- Progress. ---- */
 
-/* Call it in the calling thread, with the mutex locked, which is unlocked meanwhile: the callback may do anything. */
+/* Reports the progress of all members. Call it in the calling thread with the mutex held. It releases the mutex during
+ * the callback, which may do anything. */
 static void report(struct group *group) {
     struct gecko_convert_progress sum = {0};
     bool is_size_known = true;
@@ -108,8 +109,8 @@ static void run_member(void *context, unsigned helper) {
     pthread_mutex_unlock(&group->mutex);
 }
 
-/* Takes the next inputs that have ended. Call it in the calling thread, with the mutex locked, which is unlocked
- * meanwhile. */
+/* Takes the next inputs that have ended. Call it in the calling thread with the mutex held. It releases the mutex while
+ * it takes an input. */
 static void take_ended(struct group *group) {
     for (size_t next; (next = group->taken_count) < group->first_failed && group->members[next].is_ended;) {
         pthread_mutex_unlock(&group->mutex);

@@ -21,7 +21,8 @@ struct activity {
     uint64_t sample_count; /* one more for each thread, as some traces have no samples */
 };
 
-/* Less processor time than the interval of samples tells nobody apart. */
+/* Returns whether a process did more than the other. Differences in processor time below the sampling interval do not
+ * count. */
 static bool is_more(const struct activity *activity, const struct activity *other, int64_t interval_ns) {
     int64_t interval_count = activity->cpu_ns / interval_ns, other_count = other->cpu_ns / interval_ns;
     if (interval_count != other_count) return interval_count > other_count;
@@ -32,7 +33,7 @@ static void add_thread(struct activity *activity, const struct samples *samples)
     activity->sample_count += 1 + samples_count(samples);
     for (uint32_t i = 0; i < samples_count(samples); i++) {
         int64_t cpu_ns = samples_cpu_ns(samples, i);
-        if (cpu_ns <= 0) continue; /* unknown, or a profile tells nonsense */
+        if (cpu_ns <= 0) continue; /* unknown, or nonsense in a profile */
         if (__builtin_add_overflow(activity->cpu_ns, cpu_ns, &activity->cpu_ns)) activity->cpu_ns = INT64_MAX;
     }
 }

@@ -25,7 +25,7 @@ static bool is_running_kernel(struct text build_id) {
     return build_id.bytes_count && text_has(text_hex(start, digits), build_id);
 }
 
-/* To users who may not know addresses, the kernel shows all of them as 0. */
+/* The kernel shows every address as 0 to users who are not allowed to see addresses. */
 static bool can_read_kernel_symbols(void) {
     char line[16];
     struct text start = regular_file_start("/proc/kallsyms", line, sizeof line);
@@ -58,7 +58,7 @@ static const char *reason_of(const struct profile *profile, const struct lib *li
                                                   : "its file was not found; try --debug-dir or --sysroot";
 }
 
-/* ---- How much of the samples is in them. ---- */
+/* ---- The share of samples in functions without names. ---- */
 
 /* A library with samples whose innermost frame has no name. */
 struct missing_name {
@@ -69,9 +69,8 @@ struct missing_name {
 
 enum { UNKNOWN, NAMED, NAMELESS };
 
-/* The weights of samples without a name: one for each library; one for each resource, which has code whose address is
- * not known to be in its file; one for code that is nowhere; and one for code of a kernel that the trace has no mapping
- * of. */
+/* The weights of samples without a name: one for each library; one for each resource, for code whose place in its file
+ * is unknown; one for code outside of files; and one for kernel code that the trace has no mapping of. */
 struct counting {
     struct weighing weighing;
     const struct profile *profile;
@@ -80,7 +79,7 @@ struct counting {
     double weight; /* sum of all samples of `count_sample` */
 };
 
-/* Returns whether the memory has the name but is of no file, as that of generated code. */
+/* Returns whether a mapping of that name is not of a file, like those of generated code. */
 static bool is_outside_of_files(struct text name) {
     static const struct text starts[] = {{"[JIT", 4}, {"[anon", 5}, {"[heap]", 6}, {"[stack", 6}};
     for (size_t i = 0; i < sizeof starts / sizeof *starts; i++)
@@ -100,7 +99,7 @@ static uint32_t count_row(const struct profile *profile, const struct frame *fra
     return text_equal(category, TEXT("Kernel")) ? nowhere + 1 : nowhere;
 }
 
-/* A thread that waits is in no function that could lack a name. */
+/* Counts a sample unless its thread waits: the frame that stands for the wait always has a name. */
 static void count_sample(struct counting *counting, const struct weighed_sample *sample) {
     if (stack_is_none(sample->stack) || sample->stack.index != sample->working.index) return;
     const struct profile *profile = counting->profile;
@@ -289,7 +288,7 @@ static struct text weight_unit_of(const struct profile *profile) {
     return profile->meta.weight_type == WEIGHT_ONE ? TEXT("") : profile_weight_unit(&profile->meta);
 }
 
-/* Stacks of other formats look as if they ended early, whatever they are. */
+/* Early ends can be counted only in recordings of perf: stacks of other formats always look as if they ended early. */
 static bool are_all_of_perf(const struct result_sources *sources) {
     for (size_t i = 0; i < sources->loader_count; i++) {
         const struct reader *reader = sources->loaders[i].reader;

@@ -20,7 +20,7 @@ static bool are_all(struct text text, const char *allowed) {
     return true;
 }
 
-/* Names on the web are parted by colons, and name nothing that leads up. */
+/* Returns whether the text can be a part of a name on the web: colons separate the parts, and none may contain "..". */
 static bool is_good_part(struct text part) {
     return part.bytes_count && text_find(part, ':') == part.bytes_count && !path_leads_up(part);
 }
@@ -76,7 +76,7 @@ static struct text name_crate(struct text registry, struct text path, char bytes
 }
 
 /* "/home/u/.cargo/registry/src/index.crates.io-1949cf8c6b5b557f/serde-1.0.1/src/lib.rs". Packages of other registries
- * than crates.io are not on the web, or are others. */
+ * than crates.io are not on the web, or only share the name. */
 static struct text name_cargo(struct text path, char bytes[SOURCE_NAME_BYTES]) {
     struct text rest = after_folder(path, "/registry/src/"), registry = text_take_until(&rest, '/');
     bool is_public = text_starts_with(registry, TEXT("index.crates.io-")) ||

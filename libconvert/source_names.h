@@ -12,8 +12,8 @@ struct profile;
 
 enum { SOURCE_NAME_BYTES = PATH_MAX + 128 };
 
-/* What the user has told about other folders: "FOLDER=https://github.com/OWNER/REPOSITORY/tree/REVISION[/FOLDER]".
- * Borrowed, NUL-terminated. */
+/* Where the user says other folders are: "FOLDER=https://github.com/OWNER/REPOSITORY/tree/REVISION[/FOLDER]". Borrowed,
+ * NUL-terminated. */
 struct source_urls {
     const char *const *values;
     size_t count;

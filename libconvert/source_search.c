@@ -62,7 +62,7 @@ static const struct {
     {PACKAGES_GO, "HOME", "/go/pkg/mod"},
 };
 
-/* Writes the path of the folder, which need not exist. Returns false if nobody knows it. */
+/* Writes the path of the folder, which need not exist. Returns false if no variable names it. */
 static bool source_package_folder(enum source_package_folder folder, char path[PATH_MAX]) {
     for (size_t i = 0; i < sizeof places / sizeof *places; i++) {
         const char *value = places[i].folder == folder ? getenv(places[i].variable) : NULL;
@@ -76,8 +76,8 @@ static bool source_package_folder(enum source_package_folder folder, char path[P
 
 /* ---- Toolchains of Rust. ---- */
 
-/* The list of a toolchain's components has versions that name the commit that it was built from:
- * "1.95.0 (59807616e 2026-04-14)". */
+/* Returns whether the list of a toolchain's components has a version that names the commit, such as "1.95.0 (59807616e
+ * 2026-04-14)". */
 static bool names_commit(const char *path, struct text commit) {
     char version[] = "(59807616e";
     struct stat status;
@@ -153,7 +153,7 @@ static enum source_outcome judge(const struct attempt *attempt, struct text path
     return source_path_is_hidden(rest.bytes_count ? rest : inner) ? SOURCE_HIDDEN : SOURCE_FOUND;
 }
 
-/* Stores the path without links. Returns false if another file has the name meanwhile. */
+/* Stores the path without links. Returns false if another file has the name by now. */
 static bool resolve(const char *name, const struct stat *opened, char path[PATH_MAX]) {
     struct stat named;
     return realpath(name, path) && stat(path, &named) == 0 && named.st_dev == opened->st_dev &&
@@ -162,7 +162,7 @@ static bool resolve(const char *name, const struct stat *opened, char path[PATH_
 
 /* ---- Places. ---- */
 
-/* Keeps the outcome of the first file that is there. */
+/* Keeps the outcome of the first file that exists. */
 static void note_outcome(struct attempt *attempt, enum source_outcome outcome, int error) {
     if (attempt->outcome != SOURCE_MISSING) return;
     attempt->outcome = outcome;
@@ -236,13 +236,14 @@ static void try_maps(struct attempt *attempt, const struct source_search *search
     }
 }
 
-/* Tries the rest of the path behind a folder that packages are in, in that folder of this machine. */
-static void try_package(struct attempt *attempt, enum source_package_folder packages, const char *behind,
+/* Tries the part of the path after `marker`, which ends the path of a folder of packages, in that folder of this
+ * machine. */
+static void try_package(struct attempt *attempt, enum source_package_folder packages, const char *marker,
                         struct text path) {
     char folder[PATH_MAX];
-    size_t at = text_find_part(path, text_of(behind));
+    size_t at = text_find_part(path, text_of(marker));
     if (at == path.bytes_count || !source_package_folder(packages, folder)) return;
-    struct text rest = text_from(path, at + strlen(behind));
+    struct text rest = text_from(path, at + strlen(marker));
     if (!path_leads_up(rest)) try_file(attempt, text_of(folder), rest);
 }
 
