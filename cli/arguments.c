@@ -51,7 +51,7 @@ static void add_to_list(struct options_list *list, const char *value, struct fai
     list->values = values;
 }
 
-/* Adds the parts between commas. Command lines are the program's to change. */
+/* Adds the parts between commas. Changes the command line, which belongs to the program. */
 static void add_parts(struct options_list *list, const char *value, struct failure *failure) {
     char *rest = (char *)(uintptr_t)value;
     for (const char *part; (part = strsep(&rest, ","));) add_to_list(list, part, failure);

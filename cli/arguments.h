@@ -66,7 +66,7 @@ void arguments_read(const struct option_table *table, unsigned command, command_
 /* Frees the lists in the values. */
 void arguments_fini(const struct option_table *table, void *values);
 
-/* Returns how far the name is from a known one that was probably meant; SIZE_MAX if it is not similar to that. */
+/* Returns how much the name differs from a known one; SIZE_MAX if that cannot have been meant. */
 size_t arguments_name_distance(struct text name, const char *known);
 
 /* Parses a time with its unit, such as "1.5s" or "-20ms". Returns false if the text is not a time. */

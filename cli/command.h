@@ -20,7 +20,8 @@ struct command {
     /* Checks and completes the options: what concerns several of them, or only this command. NULL: nothing. */
     void (*complete)(struct options *options, struct failure *failure);
 
-    /* Finds out what of the completed options cannot be done, before inputs are made for the command. NULL: nothing. */
+    /* Latches a failure if the completed options cannot be carried out, before inputs are made for them. May be NULL.
+     * */
     void (*check)(const struct options *options, struct failure *failure);
 
     /* Returns the exit code. */
@@ -63,7 +64,7 @@ struct input;
  * the input, which becomes NULL. */
 struct input *command_give_input(void *context, struct failure *failure);
 
-/* Names --help on standard error if the exit code is that of a wrong command line. */
+/* Points to --help on standard error if the exit code is that of a wrong command line. */
 void command_print_hint(const struct command *command, unsigned exit_code);
 
 /* Prints the failure, with that hint, and returns its exit code. */

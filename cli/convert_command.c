@@ -64,7 +64,7 @@ static void append_events(struct chunk_list *text, const struct gecko_convert_re
     }
 }
 
-static void pass_over(void *context, const struct profile *profile) {
+static void ignore_profile(void *context, const struct profile *profile) {
     (void)context;
     (void)profile;
 }
@@ -78,13 +78,13 @@ static int list_one(const char *path, struct command_output *output, void *conte
     convert.sources = GECKO_CONVERT_SOURCES_NONE;
     convert.progress = progress_tty_draw;
     convert.progress_context = &output->bar;
-    struct conversion_ends ends = {.replace_writing = pass_over};
+    struct conversion_ends ends = {.replace_writing = ignore_profile};
     struct gecko_convert_result result;
     struct failure failure = {0};
     conversion_run(&convert, &ends, &result, NULL);
     report_take_failure(&failure, &result);
     if (!failure_is_set(&failure) && !result.event_count)
-        failure_set(&failure, FAILURE_INPUT, "%s, read as %s, tells no events", report_path_name(path),
+        failure_set(&failure, FAILURE_INPUT, "%s, read as %s, has no events", report_path_name(path),
                     result.input_title);
     if (failure_is_set(&failure)) {
         command_print_failure(output, path, &failure);
@@ -210,7 +210,7 @@ static void check_listing(const struct options *options, struct failure *failure
                          : options->output_archive    ? "output-archive"
                          : options->report_path       ? "report"
                                                       : NULL;
-    if (option) failure_set(failure, FAILURE_USAGE, "--event list converts nothing: it goes without --%s", option);
+    if (option) failure_set(failure, FAILURE_USAGE, "--event list converts nothing: leave out --%s", option);
 }
 
 static void complete(struct options *options, struct failure *failure) {
@@ -293,8 +293,8 @@ static void init_bar(const struct options *options, struct progress_tty *bar) {
     progress_tty_init(bar, STDERR_FILENO, draws_progress(options), is_forced ? 0 : PROGRESS_TTY_DELAY_NS);
 }
 
-/* Files are written when all else is done. Whoever makes the inputs first wants to know before whether that will work.
- */
+/* Checks that the files can be written. They are written last, but a command that makes its inputs itself checks them
+ * before it starts. */
 static void check_places(const struct options *options, struct failure *failure) {
     const char *const paths[] = {options->convert.output_path, options->report_path};
     for (size_t i = 0; i < sizeof paths / sizeof *paths; i++)
@@ -340,7 +340,7 @@ static void complete_merge(struct options *options, struct failure *failure) {
     const struct emitter *emitter = options_check_format(&options->convert, failure);
     if (emitter) options->convert.format = emitter->name;
     if (!options->convert.output_path)
-        failure_set(failure, FAILURE_USAGE, "where should the profile go? name it with --output FILE");
+        failure_set(failure, FAILURE_USAGE, "no output: name the profile with --output FILE");
     if (failure_is_set(failure)) return;
     several_inputs_take(options, failure);
     check_report(options, failure);
