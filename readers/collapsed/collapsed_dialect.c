@@ -234,7 +234,8 @@ static bool parse_old_austin_frame(struct text text, struct collapsed_frame *fra
     return true;
 }
 
-/* austin: "path/file.py:name:12"; without a name, which is not ASCII, "path/file.py::12". */
+/* austin: "path/file.py:name:12"; without a name, which is not ASCII, "path/file.py::12". A number instead of the name
+ * is a line before a column, as Nix writes "flake.nix:12:34". */
 static bool parse_austin_frame(struct text text, struct collapsed_frame *frame) {
     uint32_t line;
     if (!cursor_take_last_place(&text, &line)) return false;
@@ -242,8 +243,9 @@ static bool parse_austin_frame(struct text text, struct collapsed_frame *frame) 
     struct text path = text_slice(text, 0, colon);
     bool is_path = text_starts_with(path, TEXT("<")) || text_find(path, '.') < path.bytes_count ||
                    text_find(path, '/') < path.bytes_count || text_find(path, '\\') < path.bytes_count;
-    if (!is_path || colon == text.bytes_count) return false;
     struct text name = text_from(text, colon + 1);
+    bool is_number = name.bytes_count && cursor_count_digits(name) == name.bytes_count;
+    if (!is_path || is_number || colon == text.bytes_count) return false;
     frame->name = name.bytes_count ? name : TEXT("(unnamed)");
     set_place(frame, path, line, FRAME_PYTHON);
     return true;

@@ -40,7 +40,7 @@ FRAMES = {
     "async": None,
     "austin-1": re.compile(r"(?s)(.+?) \(.*\)(?:;L\d+)?\Z"),
     "py-spy": re.compile(r"(?s)(.+?) \((?:.*:\d+|.*\.so[.\d]*|.*\.(?:pyx?|cc|c|cpp|cxx|h|hpp|rs|go|S)|python[.\d]*|<.*>)\)\Z"),
-    "austin": re.compile(r"(?s).*[./\\<].*:([^:]+):\d+\Z"),
+    "austin": re.compile(r"(?s).*[./\\<].*:(?!\d+:)([^:]+):\d+\Z"),
     "rbspy": re.compile(r"(?s)(.+?) - (?:.+:\d+|.+\.rb|\(?unknown\)?)\Z"),
     "sample": None,
     "tracing": re.compile(r"(?s)(.+):[^:]+\.rs:\d+\Z"),
