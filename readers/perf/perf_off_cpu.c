@@ -546,10 +546,11 @@ void perf_off_cpu_place_sums(struct perf_recording *recording) {
 
 /* Returns whether a clock found no thread running for so long before the first event that events were not recorded
  * then: perf record --delay records only tasks at first. Some kernels' clocks tick every 10 ms, whatever their interval
- * is. */
+ * is. gecko-convert record has no such option, and describes processes that may wait for long. */
 static bool is_delayed(const struct perf_recording *recording) {
     const int64_t intervals_max = 20, gap_ns_max = 20000000;
     const struct perf_events *events = &recording->events;
+    if (text_starts_with(recording->profile->meta.arguments, TEXT("gecko-convert record "))) return false;
     if (events->main == ID_NONE || recording->first_event_ns == TIME_NONE) return false;
     bool is_clock = perf_events_at(events, events->main)->unit == PERF_EVENT_CLOCK_NS;
     int64_t gap_ns = recording->first_event_ns - recording->first_time_ns;
