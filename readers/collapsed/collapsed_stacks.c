@@ -1,6 +1,7 @@
 #include "collapsed_stacks.h"
 
 #include "libconvert/symbols/symbol_names.h"
+#include "readers/code/script_frames.h"
 
 /* The frame that has some text. */
 struct known_frame {
@@ -9,6 +10,8 @@ struct known_frame {
     uint32_t line;
     uint8_t kind; /* enum frame_kind */
     bool is_inlined;
+    bool is_generated;              /* the name says so */
+    struct category_pair generated; /* if it does */
 };
 
 /* A frame of the previous stack. */
@@ -52,14 +55,27 @@ static struct category_pair intern_category(struct categories *categories, enum 
     return categories_intern_code(categories, kinds[kind].code, kinds[kind].subcategory);
 }
 
-static func_id intern_func(struct profile *profile, const struct collapsed_frame *frame) {
+static func_id intern_func(struct profile *profile, const struct collapsed_frame *frame,
+                           const struct script_name *script) {
     char demangled[SYMBOL_NAME_BYTES_MAX];
-    struct text name = symbol_name_demangle_printed(frame->name, true, demangled);
-    struct func func = {.name = profile_string(profile, name), .resource = resource_none(), .source = source_none()};
+    struct func func = {.resource = resource_none(), .source = source_none()};
+    if (script->kind == SCRIPT_NONE)
+        func.name = profile_string(profile, symbol_name_demangle_printed(frame->name, true, demangled));
+    else
+        script_frames_set_func(profile, script, &func);
     if (frame->file.bytes_count) func.source = profile_source(profile, frame->file);
     if (frame->library.bytes_count)
         func.resource = profile_resource(profile, profile_string(profile, frame->library), RESOURCE_LIBRARY);
     return profile_func(profile, &func);
+}
+
+/* Parses a name of generated code. The text does not say which code is generated, so "py::module_::def", of pybind11,
+ * is none. */
+static struct script_name parse_script(const struct collapsed_frame *frame) {
+    struct script_name script = {0};
+    if (!frame->file.bytes_count && !frame->library.bytes_count) script_name_parse(frame->name, &script);
+    bool has_file = script.file.bytes_count && script.file.bytes[0] != ':';
+    return script.kind == SCRIPT_PYTHON && !has_file ? (struct script_name){0} : script;
 }
 
 /* Returns NULL if memory ran out (latched). */
@@ -69,11 +85,14 @@ static struct known_frame *find_frame(struct collapsed_stacks *stacks, struct te
     if (string.index < stacks->known_frames.count) return column_at(&stacks->known_frames, string.index);
     struct collapsed_frame parsed;
     dialect_parse_frame(stacks->dialect, text, &parsed);
-    struct known_frame known = {.func = intern_func(stacks->profile, &parsed),
+    struct script_name script = parse_script(&parsed);
+    struct known_frame known = {.func = intern_func(stacks->profile, &parsed, &script),
                                 .frame = frame_none(),
                                 .line = parsed.line,
                                 .kind = (uint8_t)parsed.kind,
-                                .is_inlined = parsed.is_inlined};
+                                .is_inlined = parsed.is_inlined,
+                                .is_generated = script.kind != SCRIPT_NONE};
+    if (known.is_generated) known.generated = script_frames_category(stacks->profile, &script);
     struct known_frame *added = func_is_none(known.func) ? NULL : column_push(&stacks->known_frames);
     if (added) *added = known;
     return added;
@@ -105,9 +124,10 @@ static frame_id intern_frame(struct collapsed_stacks *stacks, struct text text, 
     bool is_root = stack_is_none(level->stack);
     if (known->is_inlined && is_root) level->notes |= STACK_NOTE_INLINED_ROOT;
     if (known->is_inlined && !is_root) return intern_inlined_frame(stacks, known, level);
-    if (frame_is_none(known->frame))
-        known->frame = add_frame(stacks->profile, known,
-                                 intern_category(&stacks->profile->categories, (enum frame_kind)known->kind), 0);
+    if (!frame_is_none(known->frame)) return known->frame;
+    struct category_pair category = known->generated;
+    if (!known->is_generated) category = intern_category(&stacks->profile->categories, (enum frame_kind)known->kind);
+    known->frame = add_frame(stacks->profile, known, category, 0);
     return known->frame;
 }
 

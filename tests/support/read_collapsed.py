@@ -62,6 +62,12 @@ MARKS = {
 # "in `draw'".
 MODULE = re.compile(r"(?s)\A(?:(?!::)[^`])+`(?!\d(?!x))(?!.*'\Z)(.+?)(?:\+0x[0-9a-f]+)?\Z")
 
+# How V8, Python and .NET name the code that they generate; the group is the function's name.
+GENERATED = [re.compile(r"(?:JS|LazyCompile|Function|Script|Eval):(?!:)[*+^~]*(.*?)(?: [^ ]*)?\Z"),
+             re.compile(r"py::([^:]*):[^:].*\Z"),
+             re.compile(r"(.+)\[(?:PreStub|PreJIT|MinOptJitted|Optimized|QuickJitted|OptimizedTier1|OptimizedTier1OSR|"
+                        r"InstrumentedTier|InstrumentedTierOptimized)\]\Z")]
+
 # What ends a name of Rust.
 RUST_HASH = re.compile(r"::h[0-9a-f]{16}\Z")
 
@@ -267,7 +273,12 @@ def name_of(dialect, frame):
     marked = ANNOTATION.match(frame)
     if marked and marked.group(2) not in ("_[k]", "_[w]") and not marked.group(1).endswith("]"):
         frame = JAVA_PLACE.sub(r"\1", marked.group(1)) + marked.group(2)
-    return demangled(MODULE.sub(r"\1", ANNOTATION.sub(r"\1", frame)))
+    plain = ANNOTATION.sub(r"\1", frame)
+    for generated in GENERATED:
+        match = generated.match(plain)
+        if match:
+            return match.group(1) or "(anonymous)"
+    return demangled(MODULE.sub(r"\1", plain))
 
 
 @functools.lru_cache(None)
