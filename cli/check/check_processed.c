@@ -301,13 +301,13 @@ static double cpu_time_of(const struct check *check, const struct node *thread) 
  * busiest thread (IDLE_THRESHOLD_FRACTION in src/profile-logic/tracks.ts). */
 static const double HIDDEN_SHARE = 0.05;
 
-static bool is_hidden_as_idle(const struct check *check, const struct node *threads, size_t thread) {
+static double busiest_cpu_time(const struct check *check, const struct node *threads) {
     double most = 0;
     for (size_t i = 0; i < threads->count; i++) {
         double cpu_time = cpu_time_of(check, &threads->nodes[i]);
         if (cpu_time > most) most = cpu_time;
     }
-    return cpu_time_of(check, &threads->nodes[thread]) < HIDDEN_SHARE * most;
+    return most;
 }
 
 static bool is_same_process(const struct check *check, const struct node *a, const struct node *b) {
@@ -334,6 +334,7 @@ static void check_selection(struct check *check, const struct node *threads, con
     const struct node *selected = check_member(check, meta, "initialSelectedThreads");
     const struct node *visible = check_member(check, meta, "initialVisibleThreads");
     bool has_list = node_is(visible, NODE_LIST) && visible->count;
+    double hidden_below = has_list ? 0 : HIDDEN_SHARE * busiest_cpu_time(check, threads);
     for (size_t i = 0; node_is(selected, NODE_LIST) && i < selected->count; i++) {
         struct node_path at = node_path_element(AT_MEMBER(AT_MEMBER(path, "meta"), "initialSelectedThreads"), i);
         if (!node_is_index(&selected->nodes[i], threads->count)) continue;
@@ -341,7 +342,7 @@ static void check_selection(struct check *check, const struct node *threads, con
         if (has_list && !is_listed(check, threads, visible, thread))
             check_warning(check, RULE_BROKEN_CONSISTENCY, &at, "thread %zu is hidden: initialVisibleThreads lacks it",
                           thread);
-        else if (!has_list && is_hidden_as_idle(check, threads, thread))
+        else if (!has_list && cpu_time_of(check, &threads->nodes[thread]) < hidden_below)
             check_warning(check, RULE_BROKEN_CONSISTENCY, &at,
                           "thread %zu is hidden: it has used less than 5 %% of the busiest thread's processor time",
                           thread);

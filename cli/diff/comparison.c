@@ -121,6 +121,7 @@ static void add_markers(struct comparison *comparison, size_t number) {
         if (!row) return;
         add_value(comparison, &row->cells[CELL_COUNT], number, (double)marker->count * scale);
         if (!marker->duration_count) continue;
+        row->timed_count++;
         add_value(comparison, &row->cells[CELL_MEDIAN], number, marker->median_ms);
         add_value(comparison, &row->cells[CELL_P95], number, marker->p95_ms);
     }
@@ -145,15 +146,6 @@ static void add_duration(struct comparison *comparison, size_t number) {
     if (row) add_value(comparison, &row->cells[CELL_VALUE], number, run_at(comparison, number)->info.duration_ms);
 }
 
-/* A run without a duration of the marker has no median. */
-static bool lacks_durations(const struct comparison *comparison, const struct comparison_row *row) {
-    for (size_t i = 0; i < run_count(comparison); i++) {
-        const struct info_marker *marker = find_marker(run_at(comparison, i), row->name);
-        if (!marker || !marker->duration_count) return true;
-    }
-    return false;
-}
-
 static void add_rows(struct comparison *comparison) {
     for (size_t i = 0; i < run_count(comparison) && !failure_is_set(comparison->failure); i++) {
         add_functions(comparison, i);
@@ -161,8 +153,9 @@ static void add_rows(struct comparison *comparison) {
         add_counters(comparison, i);
         add_duration(comparison, i);
     }
+    /* A run without a duration of the marker has no median. */
     COLUMN_EACH(struct comparison_row, row, &comparison->rows)
-        if (row->kind == ROW_MARKER && lacks_durations(comparison, row))
+        if (row->kind == ROW_MARKER && row->timed_count < run_count(comparison))
             row->cells[CELL_MEDIAN].values = row->cells[CELL_P95].values = NULL;
 }
 

@@ -32,6 +32,7 @@ struct comparison_row {
     struct text library; /* empty: unknown */
     struct text file;    /* empty: unknown */
     bool has_namesake;   /* it is a function, and one in another file has its name and library */
+    size_t timed_count;  /* runs that have durations of it, if it is a marker */
     struct cell cells[CELL_COUNT_MAX];
 };
 
