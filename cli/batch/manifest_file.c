@@ -217,7 +217,7 @@ const char *manifest_file_shard_trouble(const struct manifest_file *manifest) {
         file_count == manifest->shard.positions.count && (int64_t)file_count <= manifest->shard.input_count;
     bool begins_with_file = !records->count || !manifest_record_at(manifest, 0)->member.bytes_count;
     if (!text_equal(manifest->type, TEXT("batch")) || manifest->version != MANIFEST_VERSION)
-        return "no manifest of a batch of this version of the program";
+        return "not the manifest of a batch of this version of the program";
     if (!count) return "the manifest of a whole batch, not of a shard";
     return is_number && has_positions && begins_with_file ? NULL : "a manifest that contradicts itself";
 }

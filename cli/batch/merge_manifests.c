@@ -108,8 +108,8 @@ static void drop_repeated(struct merging *merging) {
         }
         bool is_whole = !part->totals[TOTAL_INTERRUPTED];
         if (is_whole && !have_same_outputs(last, part))
-            failure_set(&merging->failure, FAILURE_INPUT, "%s and %s are of the same shard, but of other profiles",
-                        last->path, part->path);
+            failure_set(&merging->failure, FAILURE_INPUT,
+                        "%s and %s are of the same shard, but have different profiles", last->path, part->path);
         manifest_file_fini(part);
     }
     merging->parts.count = count;

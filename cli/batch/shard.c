@@ -60,7 +60,7 @@ static struct shard shard_of_scheduler(const struct scheduler *scheduler, uint64
     uint64_t number, told;
     bool is_given = count != 0, is_told = read_variable(scheduler->count, &told);
     if (!read_variable(scheduler->number, &number)) {
-        failure_set(failure, FAILURE_USAGE, "--shard auto: %s is no number of a shard: '%s'", scheduler->number,
+        failure_set(failure, FAILURE_USAGE, "--shard auto: %s is not the number of a shard: '%s'", scheduler->number,
                     getenv(scheduler->number));
         return (struct shard){0};
     }
@@ -79,20 +79,20 @@ static struct shard shard_of_scheduler(const struct scheduler *scheduler, uint64
         is_given ? (struct numbers){scheduler->from, 1, count, false} : numbers_of(scheduler, told);
     uint64_t distance = number - numbers.first;
     if (numbers.have_gaps) {
-        failure_set(
-            failure, FAILURE_USAGE,
-            "--shard auto: the array has %llu tasks from %s to %s, which have no equal distances: --shard auto/N "
-            "if only some of them run",
-            (unsigned long long)numbers.count, getenv(scheduler->first), getenv(scheduler->last));
+        failure_set(failure, FAILURE_USAGE,
+                    "--shard auto: the array has %llu tasks from %s to %s, which are not evenly spaced: --shard auto/N "
+                    "if only some of them run",
+                    (unsigned long long)numbers.count, getenv(scheduler->first), getenv(scheduler->last));
         return (struct shard){0};
     }
     if (numbers.first > 1 || number < numbers.first || distance % numbers.step ||
         distance / numbers.step >= numbers.count) {
-        failure_set(failure, FAILURE_USAGE,
-                    "--shard auto: %s is %llu, which is none of %llu shards from %llu on: --shard auto/N if only some "
-                    "of them run",
-                    scheduler->number, (unsigned long long)number, (unsigned long long)numbers.count,
-                    (unsigned long long)(numbers.first > 1 ? scheduler->from : numbers.first));
+        failure_set(
+            failure, FAILURE_USAGE,
+            "--shard auto: %s is %llu, which is not one of %llu shards from %llu on: --shard auto/N if only some "
+            "of them run",
+            scheduler->number, (unsigned long long)number, (unsigned long long)numbers.count,
+            (unsigned long long)(numbers.first > 1 ? scheduler->from : numbers.first));
         return (struct shard){0};
     }
     return (struct shard){(unsigned)(distance / numbers.step) + 1, (unsigned)numbers.count};
