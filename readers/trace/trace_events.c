@@ -422,15 +422,20 @@ static struct sample_head take_sample_head(struct entry *entry) {
     return head;
 }
 
+/* A sampler that may run takes samples more often. The limit bounds what a few bytes of a damaged trace cost. */
+static const int64_t INTERVALS_MAX = 1 << 20;
+
 /* Returns how many samples of the profile the sample stands for: one for each interval of processor time, since the
  * viewer counts samples. A clock tick in a system call may stand for several intervals. */
-static int64_t count_intervals(struct trace_sampled_thread *sampled, int64_t cpu_ns) {
+static int64_t count_intervals(const struct entry *entry, struct trace_sampled_thread *sampled, int64_t cpu_ns) {
     int64_t interval_ns = sampled->interval_ns;
     if (cpu_ns == TIME_NONE || !cpu_ns || !interval_ns) return 1;
     int64_t all_ns = cpu_ns + sampled->uncounted_ns, count = (all_ns + interval_ns / 2) / interval_ns;
     if (count < 1) count = 1;
     sampled->uncounted_ns = all_ns - count * interval_ns;
-    return count;
+    if (count <= INTERVALS_MAX) return count;
+    trace_ledger_account(&entry->trace->ledger, TRACE_LOST_INTERVALS, 1, entry->offset);
+    return INTERVALS_MAX;
 }
 
 /* Returns how long an event had waited some time before the sample. */
@@ -445,7 +450,7 @@ static int64_t delay_before(const struct sample_head *head, double before_ns) {
  * found it waiting. The ledger counts each of them, as the profile and filters do. Returns how many they are. */
 static uint64_t add_samples(struct entry *entry, struct trace_sampled_thread *sampled, const struct sample_head *head) {
     struct thread *thread = profile_thread_at(profile_of(entry), sampled->thread->id);
-    int64_t count = count_intervals(sampled, head->cpu_ns), step_ticks = 0;
+    int64_t count = count_intervals(entry, sampled, head->cpu_ns), step_ticks = 0;
     double ticks_per_ns = (double)entry->trace->clock.ticks_per_second / 1e9;
     if (count > 1) {
         int64_t part_ns = head->cpu_ns / count;

@@ -37,6 +37,7 @@
     CAUSE(TRACE_LOST_STACK, VALUES, LOST, "stack with a frame of an unknown kind")                                     \
     CAUSE(TRACE_LOST_LABEL, VALUES, LOST, "frame whose label's definition is missing")                                 \
     CAUSE(TRACE_LOST_FIELD, VALUES, LOST, "field, column or graph of a marker type that cannot be shown")              \
+    CAUSE(TRACE_LOST_INTERVALS, VALUES, LOST, "intervals of a sample beyond the first 1048576")                        \
     /* Notes. */                                                                                                       \
     CAUSE(TRACE_NOTE_RECYCLED, RECORDS, NOTED, "chunk that was recycled under the limit: its older events are gone")   \
     CAUSE(TRACE_NOTE_STOPPED, RECORDS, NOTED, "recording that stopped by itself: the file could not grow")             \

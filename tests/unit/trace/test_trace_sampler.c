@@ -593,6 +593,16 @@ TEST(test_samples_of_several_intervals, setup, teardown) {
     assert_int_equal(lost_sum(), 0);
 }
 
+/* No sample stands for that much processor time. Each sample of the profile would cost memory. */
+TEST(test_samples_of_too_many_intervals, setup, teardown) {
+    begin_spans();
+    add_span(1000, (uint64_t)1 << 60, 0);
+    add_span(1000, 1000, 0);
+    seal_and_read();
+    assert_int_equal(ledger_sum(&fixture.profile.ledger, LEDGER_SAMPLES, LEDGER_KEPT), (1 << 20) + 1);
+    assert_ledger("intervals of a sample beyond the first 1048576", 1);
+}
+
 /* Reads the trace with one filter. */
 static void read_filtered(enum gecko_convert_filter_kind kind, const char *value) {
     struct gecko_convert_filter given = {.kind = kind, .value = value};
