@@ -154,9 +154,11 @@ static size_t needed_bytes(void) {
 
 GREC_API int sigaltstack(const stack_t *stack, stack_t *before) {
     bool is_cramped = stack && !(stack->ss_flags & SS_DISABLE) && stack->ss_size < needed_bytes();
-    if (is_cramped) own_signal_spare_thread(true);
+    bool was_spared = is_cramped && own_signal_spare_thread(true);
     int result = (int)syscall(SYS_sigaltstack, stack, before);
-    if (stack && result == 0 && !is_cramped) own_signal_spare_thread(false);
+    bool has_room_now = stack && result == 0 && !is_cramped;
+    bool keeps_its_stack = is_cramped && result != 0 && !was_spared;
+    if (has_room_now || keeps_its_stack) own_signal_spare_thread(false);
     return result;
 }
 

@@ -448,9 +448,10 @@ void own_signal_give_up(const sigset_t *set) {
     signal_mask_change(SIG_BLOCK, &blocked, NULL);
 }
 
-void own_signal_spare_thread(bool is_spared) {
+bool own_signal_spare_thread(bool is_spared) {
     bool is_known = thread_record_self || (is_spared && own_pid() && thread_registry_claim());
-    if (!is_known) return;
+    if (!is_known) return false;
     bool was_spared = __atomic_exchange_n(&thread_record_self->is_spared, is_spared, __ATOMIC_SEQ_CST);
     if (is_spared && !was_spared) await_new_clocks();
+    return was_spared;
 }

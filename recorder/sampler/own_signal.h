@@ -79,6 +79,6 @@ void own_signal_set_note(const struct own_signal_note *noted) GREC_SHARED(own_si
 /* Call this when the program is about to read these signals in another way than by a handler. */
 void own_signal_give_up(const sigset_t *set) GREC_SHARED(own_signal_give_up);
 
-/* Forbids or allows the sampler to interrupt the calling thread. A thread must not be interrupted if its alternate
- * stack is too small for the kernel's frame. */
-void own_signal_spare_thread(bool is_spared) GREC_SHARED(own_signal_spare_thread);
+/* Forbids or allows the sampler to interrupt the calling thread, and returns whether it was forbidden before. A thread
+ * must not be interrupted if its alternate stack is too small for the kernel's frame. */
+bool own_signal_spare_thread(bool is_spared) GREC_SHARED(own_signal_spare_thread);

@@ -61,7 +61,7 @@ MUST_BE_SAMPLED = {"block-then-handle", "block-then-read", "change-root", "corou
                    "end-with-all-blocked",
                    "execute-at-once", "filter-at-once", "filter-calls", "forbid-files", "give-up-rights", "handle-all",
                    "handle-on-other-stack", "jump-out-of-wait", "make-first-of-first", "make-namespace-at-once",
-                   "read-signals",
+                   "read-signals", "refuse-small-stack",
                    "work-in-handler", "work-with-all-blocked"}
 # The function work must be in most stacks of these, which work in it after or during a wait.
 MUST_SHOW_WORK = {"jump-out-of-wait", "jump-out-of-wait-and-wait", "work-in-handler"}

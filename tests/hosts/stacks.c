@@ -102,6 +102,15 @@ static void have_small_stack(void) {
     printf("%d bytes changed\n", changed_count);
 }
 
+/* Asks for an alternate stack that is too small for any signal. The kernel refuses it, so the thread keeps its own. */
+static void refuse_small_stack(void) {
+    static unsigned char bytes[1024];
+    const stack_t stack = {.ss_sp = bytes, .ss_size = sizeof bytes};
+    int result = sigaltstack(&stack, NULL);
+    printf("set %d: %s\n", result, strerror(errno));
+    work(400);
+}
+
 /* A pointer, because the first call of a function by its name takes more stack. */
 static void (*const volatile end_process)(int) = _exit;
 
@@ -197,6 +206,7 @@ static const struct host_case cases[] = {
     {"small-stack", run_on_small_stack},
     {"handle-on-other-stack", handle_on_other_stack},
     {"have-small-stack", have_small_stack},
+    {"refuse-small-stack", refuse_small_stack},
     {"end-on-small-stack", end_on_small_stack},
     {"jump", jump},
     {"jump-out-of-handlers", jump_out_of_handlers},
