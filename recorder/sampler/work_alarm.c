@@ -9,6 +9,7 @@
 
 #include "recorder/state/clock.h"
 #include "recorder/state/process.h"
+#include "recorder/state/signal_mask.h"
 
 /* The first real-time signal belongs to the C library, which sends it to single threads and never to the process. So a
  * wait for it cannot take a signal of the program. The C library's functions do not block it, hence the system calls,
@@ -88,8 +89,14 @@ void work_alarm_close(void) {
     sleeper.is_open = false;
 }
 
+/* The sleeping thread waits for the end of this. So no signal handler, which could jump out of it or call exit, may
+ * interrupt it. */
 void work_alarm_ring(void) {
-    if (!change_state(SLEEPER_ASLEEP, SLEEPER_IS_SIGNALLED)) return;
-    syscall(SYS_tgkill, getpid(), sleeper.tid, ALARM_SIGNAL);
-    set_state(SLEEPER_WAS_SIGNALLED);
+    sigset_t before;
+    signal_mask_block_all(&before);
+    if (change_state(SLEEPER_ASLEEP, SLEEPER_IS_SIGNALLED)) {
+        syscall(SYS_tgkill, getpid(), sleeper.tid, ALARM_SIGNAL);
+        set_state(SLEEPER_WAS_SIGNALLED);
+    }
+    signal_mask_restore(&before);
 }

@@ -15,5 +15,5 @@ void work_alarm_wait(uint64_t cpu_ns, uint64_t limit_ns, const uint32_t *end_wor
 
 void work_alarm_close(void);
 
-/* Ends a wait in progress. Call this in any thread, after changing the end word. */
+/* Ends a wait in progress. Call this in any thread, after changing the end word. [signal-safe] */
 void work_alarm_ring(void);
