@@ -21,7 +21,7 @@ enum {
     SILENT_MS = 500,
     UNREACHED_CHECK_MS = 100, /* between two checks whether a thread still cannot be reached */
     DEMANDED_INTERVAL_NS = 100000,
-    TEXT_BYTES = 160,
+    TEXT_BYTES = 320, /* more than a message with the longest name takes */
 };
 
 static struct {

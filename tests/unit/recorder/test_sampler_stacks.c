@@ -300,6 +300,11 @@ TEST(test_alternate_stack, set_up_folder, tear_down_folder) {
 
 enum { BELOW_BYTES = 16384, UNTOUCHED = 0x5a, ENTERING_BYTES = 768 };
 
+/* As long as a name can be: the message about the thread must not be cut. */
+#define TEN_LETTERS   "abcdefghij"
+#define FORTY_LETTERS TEN_LETTERS TEN_LETTERS TEN_LETTERS TEN_LETTERS
+#define CRAMPED_NAME  "cramped-" FORTY_LETTERS FORTY_LETTERS FORTY_LETTERS
+
 static char *cramped_memory;
 static size_t cramped_bytes;
 
@@ -320,15 +325,18 @@ static void run_with_small_alternate_stack(struct busy_thread *self) {
 TEST(test_small_alternate_stack, set_up_folder, tear_down_folder) {
     skip_under_thread_sanitizer();
     struct recorded recorded;
-    struct busy_thread thread = {.name = "cramped", .run = run_with_small_alternate_stack};
+    struct busy_thread thread = {.name = CRAMPED_NAME, .run = run_with_small_alternate_stack};
     cramped_bytes = small_stack_bytes();
     cramped_memory = malloc(BELOW_BYTES + cramped_bytes);
     assert_non_null(cramped_memory);
     memset(cramped_memory, UNTOUCHED, BELOW_BYTES);
     record_busy_thread(&recorded, *state, &thread, 500, 60);
     for (size_t i = 0; i < BELOW_BYTES; i++) assert_int_equal(cramped_memory[i], UNTOUCHED);
-    assert_int_equal(count_said(&recorded, "\"cramped\" had too little room on its stack for a handler of SIGURG"), 1);
-    const struct thread *samples = need_thread(&recorded, "cramped");
+    assert_int_equal(
+        count_said(&recorded, "\"" CRAMPED_NAME
+                              "\" had too little room on its stack for a handler of SIGURG: a sample has no stack"),
+        1);
+    const struct thread *samples = need_thread(&recorded, CRAMPED_NAME);
     assert_true(samples_count(&samples->samples) > 20);
     stack_id last = sample_stack(samples, samples_count(&samples->samples) - 1);
     assert_true(stack_is_unasked(&recorded.profile, last));
