@@ -76,9 +76,9 @@ static bool parse_real_time(const char *text, int *number) {
     char *end = (char *)(uintptr_t)(text + 5);
     if (!is_from_first && strncasecmp(text, "RTMAX", 5) != 0) return false;
     long offset = *end ? strtol(text + 5, &end, 10) : 0;
-    long found = (is_from_first ? SIGRTMIN : SIGRTMAX) + offset;
-    *number = (int)found;
-    return !*end && found >= SIGRTMIN && found <= SIGRTMAX;
+    if (*end || offset < -NSIG || offset > NSIG) return false;
+    *number = (is_from_first ? SIGRTMIN : SIGRTMAX) + (int)offset;
+    return *number >= SIGRTMIN && *number <= SIGRTMAX;
 }
 
 bool own_signal_parse(const char *text, int *number) {

@@ -622,7 +622,7 @@ TEST(test_signal, set_up_folder, tear_down_folder) {
     static const char *const good[] = {"GECKO_RECORDER_SIGNAL=URG",   "GECKO_RECORDER_SIGNAL=SIGWINCH",
                                        "GECKO_RECORDER_SIGNAL=prof",  "GECKO_RECORDER_SIGNAL=RTMIN+2",
                                        "GECKO_RECORDER_SIGNAL=RTMAX", "GECKO_RECORDER_SIGNAL="};
-    static const char *const bad[] = {"KILL", "SEGV", "7", "RTMAX+1", "RTMIN-1", "RTMINx"};
+    static const char *const bad[] = {"KILL", "SEGV", "7", "RTMAX+1", "RTMIN-1", "RTMINx", "RTMIN+9223372036854775807"};
     for (size_t i = 0; i < COUNT_OF(good); i++) {
         struct recorded recorded;
         assert_quiet(RUN(*state, "plain", WITH("GECKO_RECORDER=1", "GECKO_RECORDER_OUTPUT=s.trace", good[i])));
