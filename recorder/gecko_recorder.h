@@ -66,10 +66,11 @@ enum grec_error {
     GREC_ERROR_STORAGE, /* the trace cannot be created or written: errno says why (EBUSY: another process records into
                            that file, or has not left it since it was told to stop; it may be a forked child of this
                            one: see grec_control) */
-    GREC_ERROR_MEMORY,  /* there is not enough memory or address space */
+    GREC_ERROR_MEMORY,  /* there is too little memory or address space */
     GREC_ERROR_STATE,   /* the call needs a recording, and there is none */
-    GREC_ERROR_SAMPLER, /* GREC_SAMPLER or GREC_HELPER was given, and libgecko_sampler is not there, or is of another
-                           version. It is looked for in the folder of this library, and where the dynamic linker does */
+    GREC_ERROR_SAMPLER, /* GREC_SAMPLER or GREC_HELPER was given, and libgecko_sampler cannot be found or has another
+                           version. It is looked up in the folder of this library, and where the dynamic linker looks
+                           for libraries */
     GREC_ERROR_COUNT
 };
 
@@ -85,67 +86,68 @@ enum grec_storage {
 
 enum grec_option_flag {
     GREC_NO_CHILDREN = 1, /* forked children do not record */
-    GREC_HELPER = 2,      /* a thread prepares chunks, which threads else prepare themselves, and notices commands of
-                             other processes at once. A sampler's thread does that too */
-    GREC_SAMPLER = 4, /* a thread samples the stacks and the processor time of all registered threads, by SIGURG; and
-                         the memory, processor time and power of the process */
+    GREC_HELPER = 2,      /* a thread prepares chunks, which threads otherwise prepare themselves, and obeys commands of
+                             other processes at once. A sampler's thread does this, too */
+    GREC_SAMPLER = 4, /* a thread samples the stacks and processor time of all registered threads, by SIGURG, and the
+                         memory, processor time and power of the process */
     GREC_ALL_THREADS = 8,     /* the sampler also samples threads that did not register */
-    GREC_NO_STACKS = 16,      /* the sampler records the processor time of threads, and interrupts none */
+    GREC_NO_STACKS = 16,      /* the sampler records the processor time of threads, and interrupts no thread */
     GREC_NO_PROCESS_CPU = 32, /* no counter of the process's processor time */
-    GREC_NO_MEMORY = 64,      /* no counter of the memory that the process has in RAM */
+    GREC_NO_MEMORY = 64,      /* no counter of the process's resident memory */
     GREC_NO_POWER = 128,      /* no counters of power */
-    GREC_NO_ARGUMENTS = 256,  /* the trace does not tell the command lines of its processes */
+    GREC_NO_ARGUMENTS = 256,  /* the trace does not contain the command lines of its processes */
 };
 
 /* A member that is zero means the default. */
 struct grec_options {
     const char *path; /* path of the trace; "%p" becomes the process id, "%e" the program's name, "%%" a percent sign.
                          With GREC_STORAGE_MEMORY: where grec_save(NULL) writes. Default "%e-%p.trace" */
-    uint64_t limit_bytes; /* size of the trace, at least 16 chunks: at the limit, the oldest chunk is used again.
+    uint64_t limit_bytes; /* size of the trace, at least 16 chunks. At the limit, the oldest chunk is reused.
                              GREC_UNLIMITED: the file grows, to 256 GiB at most. Default 128 MiB */
     uint32_t chunk_bytes; /* a power of two from 4096 to 1048576. Default 65536, or less with a limit under 4 MiB */
     uint32_t storage;     /* enum grec_storage */
-    const char *threads;  /* records only threads whose name contains one of these comma-separated words, in upper or
-                             lower case. "pid:123" stands for all threads of that process. "-word" leaves out threads
-                             that the word stands for, whatever else does. Counters belong to the process: all threads
-                             change them. Default: all threads */
+    const char *threads;  /* records only threads whose name contains one of these comma-separated words, ignoring case.
+                             "pid:123" matches all threads of that process. "-word" leaves out threads that match the
+                             word, even if they match another one. Counters belong to the process, so all threads change
+                             them. Default: all threads */
     uint32_t flags;       /* enum grec_option_flag. While a recording is on, also an enum grec_scope */
     uint32_t interval_us; /* between two samples, at least 100. Default 1000 */
     const char *product;  /* the name of the profile. Default: the program's name */
-    uint32_t duration_s; /* keeps only the last duration_s seconds: chunks that ended earlier are used again, before the
-                            trace grows. Needs a limit. Default: all that the limit leaves */
+    uint32_t duration_s;  /* keeps only the last duration_s seconds: chunks that ended earlier are reused before the
+                             trace grows. Needs a limit. Default: as much as fits under the limit */
     uint32_t reserved;
 };
 
 /* Starts recording. options may be NULL. Returns GREC_OK, or an error with nothing started.
  *
- * If a recording is on already (because the environment started it, for instance), it continues under the new options
- * and keeps what it has. A new path renames the trace; a new storage or limit moves its contents; chunk_bytes does not
- * change. Other processes of the recording take the interval, the threads and the flags for sampling, stacks and
- * counters, if this process has started the recording or the flags have GREC_GROUP, and not GREC_PROCESS. They notice
- * the new options as they notice commands: see grec_control. A process without a sampler starts one if it has a helper,
- * or else in its next call of a function that signal handlers must not call. A process that records into the trace of
- * another one, and names a path, leaves that trace and starts its own. Calls of grec_start, grec_stop and grec_save in
- * several threads wait for each other. */
+ * If a recording is already on (because the environment started it, for instance), it continues with the new options
+ * and keeps what it has recorded. A new path renames the trace; a new storage or limit moves its contents; chunk_bytes
+ * does not change. The interval, the threads, and the flags for sampling, stacks and counters also apply to the other
+ * processes of the recording if this process has started the recording, unless the flags have GREC_PROCESS; or if the
+ * flags have GREC_GROUP. Those processes notice the new options as they notice commands: see grec_control. If such a
+ * process needs a sampler and has none, it starts one at once if it has a helper, and otherwise in its next call of a
+ * function that is not signal-safe. If this process records into the trace of another one and the options have a path,
+ * it leaves that trace and starts its own. If several threads call grec_start, grec_stop and grec_save at once, the
+ * calls run one after another. */
 GREC_API enum grec_error grec_start(const struct grec_options *options);
 
 /* Stops recording and completes the trace. Does nothing when not recording. A program that ends without this call
  * leaves a good trace too. Waits until the recording calls of other threads of this process have returned. */
 GREC_API void grec_stop(void);
 
-/* Stops recording until grec_resume. The profile shows the gap as a paused range. Labels are kept, and counters and
- * memory are counted: grec_resume records their sums. Calls do not nest: one resume ends any number of pauses. */
+/* Stops recording until grec_resume. The profile shows the gap as a paused range. Labels are kept. Counters and memory
+ * are still counted, and grec_resume records their sums. Calls do not nest: one resume ends any number of pauses. */
 GREC_API void grec_pause(void);
 GREC_API void grec_resume(void);
 
 /* The functions above act on all processes of the recording if this process has started it, and on this process alone
- * if it was forked or has joined. grec_control acts on the processes that `scope` names. Other processes notice it at
- * their next event, in the next round of their sampler, or at once if they have a helper. They stop, pause and resume
- * at that time, and the profile shows the paused ranges of each. The end of a process stops no other one.
+ * if it was forked or has joined. grec_control acts on the processes that `scope` names. Another process notices the
+ * command at its next event, in the next round of its sampler, or at once if it has a helper. It stops, pauses or
+ * resumes at that time, and the profile shows its paused ranges. When a process ends, the others continue to record.
  *
- * A process that was told to stop is not part of a later recording, unless it calls grec_join. It holds the file until
- * it ends, executes another program, or calls grec_stop or grec_join. Until then, grec_start does not replace the file
- * (EBUSY): choose another path, or rename the file before. */
+ * A process that was told to stop is not part of a later recording, unless it calls grec_join. It keeps the file open
+ * until it ends, executes another program, or calls grec_stop or grec_join. Until then, grec_start does not replace the
+ * file (EBUSY): choose another path, or rename the file first. */
 enum grec_action { GREC_STOP = 0, GREC_PAUSE, GREC_RESUME, GREC_PAUSE_SAMPLING, GREC_RESUME_SAMPLING };
 
 enum grec_scope {
@@ -155,14 +157,14 @@ enum grec_scope {
 
 GREC_API void grec_control(enum grec_action action, enum grec_scope scope);
 
-/* Pauses the samples of threads until grec_resume_sampling, as grec_control does with these actions, in the processes
- * that grec_pause acts on. Markers and counters go on, also those that the sampler records. Does not nest. */
+/* Stops sampling threads until grec_resume_sampling, in the processes that grec_pause acts on. Markers and counters are
+ * still recorded, including those of the sampler. Calls do not nest. */
 GREC_API void grec_pause_sampling(void);
 GREC_API void grec_resume_sampling(void);
 
-/* Writes a copy of the trace as it is now; recording continues. path: as in the options; NULL, with GREC_STORAGE_MEMORY
- * only: the path in the options. The copy appears whole or not at all. After grec_stop, this saves the last recording
- * in memory. */
+/* Writes a copy of the trace as it is now, and continues to record. path: as in the options; NULL, with
+ * GREC_STORAGE_MEMORY only: the path in the options. The file appears only when it is complete. After grec_stop, saves
+ * the last recording if that is in memory. */
 GREC_API enum grec_error grec_save(const char *path);
 
 /* ---- Other processes of a recording. Forked children take part without a call, and so do programs that this one
@@ -171,9 +173,9 @@ GREC_API enum grec_error grec_save(const char *path);
 
 enum { GREC_LOCATION_BYTES = 1088 };
 
-/* Writes where the recording is, terminated, as a text that grec_join takes in any other process of this machine. The
- * text is valid until the recording ends or moves to another path. Returns GREC_ERROR_STATE if nothing is recorded, or
- * if the system has no way to share a recording in memory. */
+/* Writes a terminated text that says where the recording is. Pass it to grec_join in any other process of this machine.
+ * The text is valid until the recording ends or moves to another path. Returns GREC_ERROR_STATE if nothing is recorded,
+ * or if the system has no way to share a recording in memory. */
 GREC_API enum grec_error grec_location(char location[GREC_LOCATION_BYTES]);
 
 /* Makes this process part of a recording that is on, with that recording's flags, interval and filter. location: from
@@ -190,17 +192,17 @@ GREC_INLINE int grec_is_recording(void);
 struct grec_status {
     int is_recording; /* 0 or 1; also 1 while paused */
     int is_paused;
-    char path[1024]; /* path of the trace, cut; empty if the trace is in memory */
+    char path[1024]; /* path of the trace, perhaps cut; empty if the trace is in memory */
     uint64_t size_bytes;
     uint64_t limit_bytes; /* GREC_UNLIMITED: none */
     uint64_t chunks_recycled;
-    uint64_t events_lost; /* there was no chunk for them, or signal handlers nested more than three deep */
+    uint64_t events_lost; /* no chunk was free, or signal handlers were nested more than three deep */
     uint64_t texts_cut;
     uint64_t definitions_lost;
     uint64_t values_mismatched; /* payload values beyond the fields of their marker type */
-    int stop_errno;             /* why the recorder stopped by itself (ENOSPC, for instance); 0: it did not */
-    uint32_t markers_stale;     /* markers aimed at a thread of another recording or of a parent process: ignored */
-    uint32_t flags; /* enum grec_option_flag; like the members below, as they are in force in this process */
+    int stop_errno;             /* why the recording stopped by itself (ENOSPC, for instance); 0: it did not */
+    uint32_t markers_stale;     /* ignored markers, for a thread of another recording or of a parent process */
+    uint32_t flags; /* enum grec_option_flag. This and the members below are those that apply to this process */
     uint32_t interval_us;
     uint32_t duration_s;
     uint32_t reserved;
@@ -214,12 +216,12 @@ GREC_API void grec_get_status(struct grec_status *status);
 /* Keys that the viewer knows. */
 #define GREC_FACT_VERSION    "version"
 #define GREC_FACT_BUILD_ID   "build ID"
-#define GREC_FACT_SOURCE_URL "source URL" /* where the source of the build is; the build ID becomes a link to it */
+#define GREC_FACT_SOURCE_URL "source URL" /* where the source of the build is; the build ID links to it */
 
-/* Tells a fact about the program under one of these keys or any other one. The fact holds for the recording that is on
- * and for later ones of this process, so call it before or after grec_start. The last value of a key counts. Copies the
- * texts, and cuts them to 63 and 255 bytes. Ignores facts after the 32nd key, and those of a process that records into
- * the trace of another one. */
+/* Sets a fact about the program, under one of these keys or any other one. The fact applies to the current recording
+ * and to later ones of this process, so call this before or after grec_start. A later value of the same key replaces
+ * it. The texts are copied, and cut to 63 and 255 bytes. Facts are ignored after the 32nd key, and in a process that
+ * records into the trace of another one. */
 GREC_API void grec_set_fact(const char *key, const char *value);
 
 /* ---- Categories. NULL stands for "Other". ---- */
@@ -284,8 +286,8 @@ struct grec_label {
 /* Where a label is; 0: it was not pushed. */
 typedef uint32_t grec_label_place;
 
-/* Pushes a label. Pop what this returns in the same thread, the last push first. text (NULL: none) is borrowed until
- * then. Returns 0 when not recording, and if the label is too deep. [signal-safe] */
+/* Pushes a label. Pass the result to grec_label_pop in the same thread, in the reverse order of the pushes. text (NULL:
+ * none) is borrowed until then. Returns 0 when not recording, and if there are too many labels. [signal-safe] */
 GREC_INLINE grec_label_place grec_label_push(struct grec_label *label, const char *text);
 
 /* Pops a label, and those that were pushed after it on the same stack. Does nothing if `pushed` is 0. [signal-safe] */
@@ -324,12 +326,11 @@ GREC_INLINE void grec_script_line(grec_label_place pushed, uint32_t line, uint32
 /* An instant, on the recorder's own clock; 0: unknown, because there was no recording at that time. */
 typedef uint64_t grec_time;
 
-/* Returns the current time, also in a pause; 0 without a recording. [signal-safe] */
+/* Returns the current time, even in a pause; 0 without a recording. [signal-safe] */
 GREC_INLINE grec_time grec_now(void);
 
-/* Returns the time at which CLOCK_MONOTONIC had that value, for times that other libraries report. Exact to a
- * microsecond for times since the start of the recording. Returns 0 when not recording, and in a pause.
- * [signal-safe] */
+/* Converts a time of CLOCK_MONOTONIC, such as another library reports. Exact to a microsecond for times since the start
+ * of the recording. Returns 0 when not recording, and in a pause. [signal-safe] */
 GREC_API grec_time grec_time_from_clock_ns(uint64_t monotonic_ns);
 
 struct grec_marker_type;
@@ -361,7 +362,7 @@ GREC_INLINE void grec_text_marker(const char *name, struct grec_category *catego
 
 enum grec_log_level { GREC_LOG_ERROR = 1, GREC_LOG_WARNING, GREC_LOG_INFO, GREC_LOG_DEBUG, GREC_LOG_VERBOSE };
 
-/* Records a line of a log, as the viewer knows it. [signal-safe] */
+/* Records a line of a log as a marker of the type "Log", which the viewer knows. [signal-safe] */
 GREC_INLINE void grec_log(enum grec_log_level level, const char *module, const char *message);
 
 /* How a network request ended. */
@@ -387,21 +388,21 @@ struct grec_network_request {
     grec_time end;            /* when the program had the response; 0: now */
 };
 
-/* Records a request that has ended for the viewer's network track and network chart, as two markers of the type
- * "Network" in the calling thread. request: borrowed. [signal-safe] */
+/* Records a request that has ended, as two markers of the type "Network" in the calling thread. The viewer shows them
+ * in its network track and network chart. request: borrowed. [signal-safe] */
 GREC_INLINE void grec_network(struct grec_category *category, const struct grec_network_request *request);
 
 enum grec_phase { GREC_PHASE_INSTANT = 0, GREC_PHASE_INTERVAL = 1, GREC_PHASE_START = 2, GREC_PHASE_END = 3 };
 
-/* Identifies a thread of this process in this recording, also after the thread has ended, for markers aimed at it. In
- * another recording, and in a forked child, the handle is stale: markers aimed by it are ignored and counted
- * (markers_stale). */
+/* Identifies a thread of this process in this recording, even after the thread has ended, so that other threads can add
+ * markers to it. In another recording, and in a forked child, the handle is stale: markers that use it are ignored and
+ * counted (markers_stale). */
 struct grec_thread {
     uint64_t uid; /* 0: none. Belongs to the library */
     uint64_t tid;
 };
 
-/* A stack that is taken at one time, and shown by a marker later. */
+/* A stack that is taken now, and added to a marker later. */
 enum { GREC_BACKTRACE_BYTES = 4096 };
 struct grec_backtrace {
     uint64_t bytes_[GREC_BACKTRACE_BYTES / 8];
@@ -578,7 +579,8 @@ struct grec_string {
 
 /* ---- Threads. ----
  *
- * A thread that records is registered by that, under the name that the system has for it.
+ * A thread that is not registered becomes registered when it first records something, under the name that the system
+ * has for it.
  *
  * GREC_THREAD_SCOPE(name);
  *     Registers the calling thread until the end of the block. */
@@ -586,33 +588,32 @@ struct grec_string {
 /* Registers the calling thread under a name (NULL: the system's), or renames it. [signal-safe] */
 GREC_API void grec_thread_register(const char *name);
 
-/* Ends the thread in the trace. A thread that ends does this by itself. [signal-safe] */
+/* Ends the calling thread in the trace. A thread that exits is unregistered automatically. [signal-safe] */
 GREC_API void grec_thread_unregister(void);
 
 /* Returns a handle of the calling thread; uid 0 when not recording. [signal-safe] */
 GREC_API struct grec_thread grec_thread_self(void);
 
-/* Returns a handle of the process's main thread; uid 0 if nothing is recorded, or if that thread has neither recorded
- * nor been sampled. [signal-safe] */
+/* Returns a handle of the process's main thread; uid 0 when not recording, and if that thread has neither recorded
+ * anything nor been sampled. [signal-safe] */
 GREC_API struct grec_thread grec_main_thread(void);
 
-/* Returns 1 if the thread is recorded now: it lives, and recording is on and does not leave it out. Else 0.
- * [signal-safe] */
+/* Returns 1 if recording is on and the thread is alive and not left out; otherwise 0. [signal-safe] */
 GREC_API int grec_thread_is_recorded(struct grec_thread thread);
 
-/* Takes a sample of the thread, with its stack, as soon as possible, also while sampling is paused. Waits for that
- * for up to a second. Needs a sampler, unless the thread is the calling one. Returns GREC_ERROR_STATE if there is no
+/* Takes a sample of the thread, with its stack, as soon as possible, even while sampling is paused. Waits up to a
+ * second for the sample. Needs a sampler, unless the thread is the calling one. Returns GREC_ERROR_STATE if there is no
  * sample: recording is off or paused, there is no sampler, or the thread is not recorded, has ended, or does not
  * answer. */
 GREC_API enum grec_error grec_sample_thread(struct grec_thread thread);
 
-/* Waits until the sampler has looked at all threads once more, for up to a second. A thread that gets no processor
- * meanwhile may have its sample later. Returns GREC_ERROR_STATE if the sampler did not look: recording is off or
- * paused, or there is no sampler. */
+/* Waits up to a second until the sampler has looked at all threads once more. A thread that gets no processor in that
+ * time may be sampled later. Returns GREC_ERROR_STATE if the sampler did not look: recording is off or paused, or there
+ * is no sampler. */
 GREC_API enum grec_error grec_wait_for_sampling(void);
 
-/* Tell the sampler that the calling thread is about to wait, or works again. A thread that tells costs the sampler less
- * than one whose processor time the sampler has to read. [signal-safe] */
+/* Tell the sampler that the calling thread is about to wait, or is working again. This is cheaper for the sampler than
+ * reading the thread's processor time. [signal-safe] */
 GREC_INLINE void grec_thread_sleep(void);
 GREC_INLINE void grec_thread_wake(void);
 
@@ -629,8 +630,8 @@ enum grec_counter_graph {
 };
 
 enum grec_counter_flag {
-    /* Changes are only added up. The sum is recorded in each round of the sampler, by grec_sample, grec_pause,
-     * grec_save and grec_stop, and at exit. */
+    /* Changes are only added up. Each round of the sampler, grec_sample, grec_pause, grec_save, grec_stop and the end
+     * of the process record the sum. */
     GREC_COUNTER_SAMPLED = 1
 };
 
@@ -642,13 +643,12 @@ struct grec_counter {
     const char *unit;    /* "bytes", "percent", "pWh"…; NULL: a number */
     uint32_t graph;      /* enum grec_counter_graph */
     uint32_t color;      /* enum grec_graph_color */
-    int32_t sort_weight; /* tracks with a lower weight are shown higher; the viewer's own have 10 to 50 */
+    int32_t sort_weight; /* tracks with a lower weight are shown further up; the viewer's own have 10 to 50 */
     uint32_t flags;      /* enum grec_counter_flag */
     uint64_t cache_;
-    int64_t sum_;      /* sum of all changes, if sampled. Else of those that are not yet recorded, shifted */
-    int64_t recorded_; /* sum of the other changes of an accumulated counter, but for those that threads keep */
-    uint64_t
-        number_; /* how many changes, if sampled; 0: not counted, which would take a second addition. Else values set */
+    int64_t sum_;      /* the sum of all changes if sampled; otherwise of those that are not recorded yet, shifted */
+    int64_t recorded_; /* the sum of the other changes of an accumulated counter, without those that threads hold */
+    uint64_t number_;  /* the number of values set; 0 if sampled: counting changes would take a second addition */
     struct grec_counter *next_;
     uint64_t is_listed_;
 };
@@ -677,7 +677,7 @@ GREC_INLINE void grec_sample(void);
 GREC_INLINE void grec_memory_allocated(const void *address, size_t bytes_count);
 GREC_INLINE void grec_memory_freed(const void *address, size_t bytes_count);
 
-/* ---- Programs need not read further: from here on, the header implements what it declares above. ---- */
+/* ---- The rest of this header implements what is declared above. Users of the library need not read it. ---- */
 
 /* ---- Values. ---- */
 
@@ -735,12 +735,12 @@ static inline struct grec_value grec_value_real_(double real) {
 
 /* ---- Recording on and off. ---- */
 
-/* 0: nothing is recorded. Calls then return at once. GREC_PAUSED_: calls look whether another process has ended the
+/* 0: nothing is recorded, and calls return at once. GREC_PAUSED_: calls check whether another process has ended the
  * pause. */
 enum { GREC_PAUSED_ = 3 };
 GREC_API extern uint32_t grec_recording_;
 
-/* Not 0 from grec_start to grec_stop, also while paused: labels are kept then, and counters counted. */
+/* Not 0 from grec_start to grec_stop, even while paused: labels are kept and counters are counted in a pause. */
 GREC_API extern uint32_t grec_labelling_;
 
 GREC_INLINE int grec_is_recording(void) {
@@ -757,8 +757,9 @@ static inline int grec_is_counting_(void) {
 
 /* ---- Labels. ---- */
 
-/* The address of the function's frame on the stack tells when the frame is gone. Other functions may have frames there
- * then: so a label also has the return address behind its frame, and where its variable is, each in 32 bits. */
+/* The address of the function's frame shows whether the frame is gone. Since another function may have a frame at the
+ * same address later, a label also keeps the return address above its frame and the address of its variable, 32 bits of
+ * each. */
 struct grec_label_frame {
     struct grec_label *label;
     const char *text;    /* shown after the name; NULL: none */
@@ -790,7 +791,7 @@ struct grec_label_stack {
 #define GREC_OTHER_PLACE_ ((grec_label_place)1 << 31)
 
 GREC_API extern __thread struct grec_label_stack *grec_label_stack_ __attribute__((tls_model("initial-exec")));
-/* Registers the thread. Returns NULL when that is not possible. */
+/* Registers the calling thread. Returns NULL if that is not possible. */
 GREC_API struct grec_label_stack *grec_label_stack_acquire_(void);
 /* For labels of other stacks. */
 GREC_API grec_label_place grec_label_push_other_(struct grec_label *label, const char *text, const void *address,
@@ -801,7 +802,8 @@ static inline uint64_t grec_label_identity_(const void *address, const void *var
     return (uint64_t)((const uintptr_t *)address)[1] << 32 | (uint32_t)(uintptr_t)variable;
 }
 
-/* Whether a label's function has been left without popping it. address, identity: of the label that is pushed now. */
+/* Returns whether the function that pushed a label was left without popping the label. address, identity: those of the
+ * label that is being pushed now. */
 static inline int grec_label_is_left_(const struct grec_label_frame *frame, const void *address, uint64_t identity) {
     const char *at = (const char *)frame->address;
     if (!at || !frame->identity) return 0;
@@ -861,8 +863,8 @@ GREC_INLINE void grec_label_pop(grec_label_place pushed) {
         grec_label_pop_at_(stack, pushed);
 }
 
-/* The same for a label whose place is kept in `variable`, on the stack: it ends with the function. The variable has no
- * value yet, and gcc warns of that where a const pointer is passed. */
+/* Pushes a label that ends with the function. Its place is kept in `variable`, on the stack. `variable` is not const,
+ * because gcc would warn that it has no value yet. */
 __attribute__((always_inline)) static inline grec_label_place grec_label_enter_(struct grec_label *label,
                                                                                 const char *text, void *variable) {
     const void *address = __builtin_frame_address(0);
@@ -870,7 +872,7 @@ __attribute__((always_inline)) static inline grec_label_place grec_label_enter_(
     return grec_label_push_at_(label, text, address, grec_label_identity_(address, variable));
 }
 
-/* The place may have another label by now, if this one was left out. */
+/* Pops a label that grec_label_enter_ has pushed. If that label was removed, its place may have another one by now. */
 __attribute__((always_inline)) static inline void grec_label_leave_(grec_label_place pushed, const void *variable) {
     struct grec_label_stack *stack = grec_label_stack_;
     if (!pushed || !stack) return;
