@@ -19,8 +19,8 @@
 
 enum { PAGE_BYTES = 4096, PROBED_BYTES = 8 };
 
-/* The kernel reads the new mask before it finds that there is no such operation. Filters forbid this call least of all:
- * process_vm_readv would end many services. */
+/* The kernel reads the new mask before it finds that there is no such operation. Of all system calls that read memory,
+ * filters forbid this one least often: process_vm_readv would end many services. */
 static bool is_readable(const void *address) {
     enum { NO_OPERATION = -1 };
     int saved_errno = errno;
@@ -43,8 +43,8 @@ bool call_filter_find(const struct sock_fprog *program, struct call_filter *filt
     return are_readable(filter->code, filter->count * sizeof *filter->code);
 }
 
-/* ---- The instructions: see Documentation/networking/filter.rst of Linux, and those of seccomp_check_filter in
- * kernel/seccomp.c. ---- */
+/* ---- The instructions: see Linux, Documentation/networking/filter.rst, and seccomp_check_filter in kernel/seccomp.c,
+ * which allows some of them. ---- */
 
 static uint32_t compute(uint16_t operation, uint32_t left, uint32_t right) {
     switch (operation) {
@@ -138,7 +138,7 @@ static bool is_fatal(uint32_t result) {
     return result == SECCOMP_RET_KILL_PROCESS || result == SECCOMP_RET_KILL_THREAD || result == SECCOMP_RET_TRAP;
 }
 
-/* What functions that interpose call, and what the end of a recording does. */
+/* The list has the system calls of the functions that interpose, and those at the end of a recording. */
 bool call_filter_allows_calls(const struct call_filter *filter) {
     static const int numbers[] = {SYS_rt_sigprocmask, SYS_rt_sigaction,    SYS_futex,        SYS_getpid,
                                   SYS_gettid,         SYS_tgkill,          SYS_membarrier,   SYS_prctl,

@@ -48,7 +48,7 @@ static bool is_early(const void *memory) {
     return at >= early && at < early + EARLY_BYTES;
 }
 
-/* Looks up the functions, once. Returns false while that is going on: allocate early memory then. */
+/* Looks up the functions, once. Returns false during the lookup: allocate early memory then. */
 static bool find_next(void) {
     static uint32_t is_looking_up; /* a word, since some machines cannot exchange bytes */
     if (__builtin_expect(__atomic_load_n(&next.is_known, __ATOMIC_ACQUIRE), 1)) return true;
@@ -106,7 +106,7 @@ GREC_API void *calloc(size_t item_count, size_t bytes_count) {
     return __builtin_mul_overflow(item_count, bytes_count, &all_bytes) ? NULL : allocate_early(all_bytes);
 }
 
-/* The size of early memory is not stored, so this copies as much as it may have. */
+/* The size of early memory is not stored, so this copies up to the end of all early memory. */
 static void *move_early(void *memory, size_t bytes_count) {
     size_t left = (size_t)(early + EARLY_BYTES - (unsigned char *)memory);
     void *moved = malloc(bytes_count);
@@ -117,7 +117,7 @@ static void *move_early(void *memory, size_t bytes_count) {
 GREC_API void *realloc(void *memory, size_t bytes_count) {
     if (memory && is_early(memory)) return move_early(memory, bytes_count);
     if (!find_next()) return allocate_early(bytes_count);
-    /* Once the memory is freed, another thread may be given its address. */
+    /* Count this first: once the memory is freed, another thread may be given its address. */
     discount(memory);
     void *moved = next.realloc(memory, bytes_count);
     if (!moved && bytes_count) count(memory);

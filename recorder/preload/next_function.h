@@ -1,4 +1,4 @@
-/* What functions that interpose those of the C library share. */
+/* Helpers of functions that interpose those of the C library. */
 #pragma once
 
 #include <dlfcn.h>

@@ -97,7 +97,7 @@ static int set_mask(int how, const sigset_t *set, sigset_t *before) {
 
 GREC_API int sigprocmask(int how, const sigset_t *set, sigset_t *before) { return set_mask(how, set, before); }
 
-/* Masks of the first 32 signals. */
+/* Changes the mask of the first 32 signals. Returns the mask before, or -1. */
 static int set_old_mask(int how, int bits) {
     sigset_t set, before;
     sigemptyset(&set);
@@ -162,15 +162,15 @@ GREC_API int sigaltstack(const stack_t *stack, stack_t *before) {
     return result;
 }
 
-/* ---- New threads inherit the notes of blocked signals, and register. Without this, a thread of `set-masks` has
- * another mask, and most of the time of tests/recorder/relay.c is missing. ---- */
+/* ---- New threads inherit the note of blocked signals, and register. Without this, a thread of `set-masks` has another
+ * mask, and most of the time of tests/recorder/relay.c is missing. ---- */
 
 struct thread_call {
     void *(*run)(void *argument);
     void *argument;
 };
 
-/* It is not allocated, since a new thread that frees memory gets a heap of its own. */
+/* This is not on the heap: malloc would give a new thread that frees memory a heap of its own. */
 struct start {
     struct thread_call call;
     struct own_signal_note note;

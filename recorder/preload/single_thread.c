@@ -59,8 +59,8 @@ long single_thread_fail(long result) {
     return -1;
 }
 
-/* Called before clone and clone3. Returns whether call_fork must make the call: the child has a copy of the memory and
- * goes on on the same stack, as that of fork does. */
+/* Called before clone and clone3. Returns whether call_fork must make the call: like a child of fork, the child has a
+ * copy of the memory and continues on the same stack. */
 bool single_thread_is_fork(long number, long first, long second) __attribute__((visibility("hidden")));
 
 #if defined(__x86_64__)
@@ -107,7 +107,7 @@ static long call(long number, const struct arguments *arguments) {
 
 /* ---- Calls that need a process with one thread, and filters of system calls. ---- */
 
-/* Returns `result`, and leaves `errno` as it is. */
+/* Ends being alone, if is_alone. Returns `result`, and leaves errno as it is. */
 static long end_being_alone(bool is_alone, long result) {
     if (!is_alone) return result;
     int saved_errno = errno;
@@ -143,7 +143,7 @@ static void prepare_filter(long number, const struct arguments *arguments) {
     session_prepare_filter(&for_session);
 }
 
-/* In its strict mode, seccomp forbids the counter too. */
+/* The strict mode of seccomp also forbids the cycle counter. */
 static bool is_counter_forbidden(long number, const struct arguments *arguments) {
     const long *at = arguments->at;
     if (number == SYS_seccomp) return at[0] == SECCOMP_SET_MODE_STRICT;
@@ -152,7 +152,7 @@ static bool is_counter_forbidden(long number, const struct arguments *arguments)
            (at[0] == PR_SET_SECCOMP && at[1] == SECCOMP_MODE_STRICT);
 }
 
-/* True if the calling thread will keep its capabilities when it gives up being root. */
+/* Returns whether the thread asks to keep its capabilities when it is no longer root. */
 static bool is_keeping_capabilities(long number, const struct arguments *arguments) {
     const long *at = arguments->at;
     return number == SYS_prctl && (at[0] == PR_SET_KEEPCAPS || at[0] == PR_SET_SECUREBITS) && at[1];
@@ -160,14 +160,14 @@ static bool is_keeping_capabilities(long number, const struct arguments *argumen
 
 static bool keeps_capabilities; /* some thread has done so */
 
-/* ---- Children that are made without fork: one must not wait for a mutex that another thread of its parent held. ----
- */
+/* ---- Children that are made without fork: they must not wait for a mutex that another thread of the parent held.
+ * ---- */
 
 /* A child with thread-local storage of its own cannot call the recorder. */
 static bool copies_memory(uint64_t flags) { return !(flags & (CLONE_VM | CLONE_SETTLS)); }
 
-/* The arguments of clone3 are not looked at, because their address may be invalid. Then, and if the child has a stack
- * of its own, the parent only finishes the thread that it is making. */
+/* The arguments of clone3 are not read, because their address may be invalid. For clone3, and if the child has a stack
+ * of its own, the parent only waits until the sampler's thread has begun. */
 bool single_thread_is_fork(long number, long first, long second) {
     if (number == SYS_clone && copies_memory((uint64_t)first) && !second) return true;
     if (sampler_table()) sampler_table()->await_begin();
@@ -210,7 +210,7 @@ EXPORTED int clone(int (*run)(void *), void *stack, int flags, void *argument, .
     return pid;
 }
 
-/* ---- All of these calls. Without prctl, `filter-handlers` of tests/hosts is killed; without syscall,
+/* ---- All of these calls together. Without prctl, `filter-handlers` of tests/hosts is killed; without syscall,
  * `filter-calls-of-all`. Without unshare and setns, `make-namespace` has no namespace. ---- */
 
 static long call_special(long number, const struct arguments *arguments) {

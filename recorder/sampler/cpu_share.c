@@ -61,9 +61,9 @@ static double variance_of_seen(const struct cpu_share *share, double tick_ns) {
     return OF_EDGES + part * call_count + part * part * random_count;
 }
 
-/* Returns the time in code that the event does not tell of. The scheduler gives a processor to a thread at a clock
- * tick, and may take it away before the next one. Ticks that are missing for this reason would have found the same as
- * the others. Those that are missing because the thread waits would have found calls. */
+/* Returns the time in code that the event has not counted. The scheduler gives a processor to a thread at a clock tick,
+ * and may take it away before the next one. Ticks that are missing for this reason would have found the same as the
+ * others. Those that are missing because the thread waits would have found calls. */
 static double excess_ns(const struct cpu_share *share) {
     double seen = (double)share->seen_ns, told = seen + (double)share->call_ns, unseen = (double)share->used_ns - told;
     double switches = (double)(share->wait_count + share->preemption_count);

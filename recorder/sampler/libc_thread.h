@@ -1,4 +1,4 @@
-/* Tells which threads the C library has made. A thread that the program made by the system call may have no
+/* Finds out which threads the C library has made. A thread that the program made by the system call may have no
  * thread-local storage, or storage that the C library does not know: signal handlers that use it would fail there. The
  * C library registers a list of robust futexes for each of its threads with the kernel, at a fixed distance from the
  * thread's control block. */

@@ -25,7 +25,7 @@ enum {
     BUILD_ID_BYTES_MAX = 64,
 };
 
-/* Who tells of a mapping: the dynamic linker, or the kernel's list alone. */
+/* Where a mapping was found: in the dynamic linker's list, or only in the kernel's. */
 enum origin { ORIGIN_LINKER, ORIGIN_DUMP, ORIGIN_COPY };
 
 /* A mapping that this process has defined in the trace. */
@@ -107,7 +107,7 @@ static void note_file(const struct mapped_file *file) {
         snprintf(mapped_file.path, sizeof mapped_file.path, "%s", file->path);
 }
 
-/* Returns NULL if the kernel does not tell. */
+/* Returns NULL if the kernel names no file. */
 static const char *find_mapped_file(uint64_t address) {
     mapped_file.address = address;
     mapped_file.path[0] = '\0';
@@ -137,7 +137,7 @@ static struct mapping *find_mapping(uint64_t address) {
     return NULL;
 }
 
-/* Whether a part of the mapping is there. */
+/* Returns whether any part of the mapping is in this range. */
 static bool is_within(const struct mapping *mapping, uint64_t start, uint64_t end) {
     return mapping->address < end && start < mapping->address + mapping->size_bytes;
 }
@@ -239,7 +239,7 @@ static int add_object(struct dl_phdr_info *object, size_t bytes_count, void *con
     return 0;
 }
 
-/* Defines that this is no longer mapped. What has been mapped there since then is defined again. */
+/* Defines that the mapping is gone, and defines again what has been mapped in its place since. */
 static void drop(uint32_t index) {
     struct mapping gone = libraries.mappings[index];
     libraries.mappings[index] = libraries.mappings[--libraries.mapping_count];
@@ -250,7 +250,7 @@ static void drop(uint32_t index) {
             define(&libraries.mappings[i]);
 }
 
-/* Drops what has this origin, if this refresh has not seen it. */
+/* Drops the mappings of this origin that this refresh has not seen. */
 static void drop_unseen(enum origin origin) {
     for (uint32_t i = libraries.mapping_count; i-- > 0;) {
         struct mapping *mapping = &libraries.mappings[i];

@@ -27,7 +27,7 @@ extern int __sigaction(int number, const struct sigaction *action, struct sigact
 struct candidate {
     int number;
     bool is_taken;    /* its handler is the recorder's */
-    uint32_t is_used; /* the program uses it in another way than by a handler */
+    uint32_t is_used; /* the program uses it other than by a handler */
     void *handler;    /* the program's, or SIG_DFL, SIG_IGN */
     uint32_t flags;   /* the program's */
     sigset_t mask;    /* the program's; guarded by the lock */
@@ -230,7 +230,7 @@ static uint64_t noted_blocks(uint64_t mask) {
 
 static bool is_current(int number) { return __atomic_load_n(&own.current, __ATOMIC_SEQ_CST) == number; }
 
-/* Waits until the sampler has changed the clocks of all threads, so that they send this signal no more. */
+/* Waits until the sampler has changed the clocks of all threads, so that they no longer send the former signal. */
 static void await_new_clocks(void) {
     int saved_errno = errno;
     void (*await)(void) = __atomic_load_n(&own.await_round, __ATOMIC_ACQUIRE);
@@ -249,8 +249,8 @@ static uint64_t keep_open(uint64_t mask) {
     return mask & ~opened;
 }
 
-/* Takes signals of clocks that have come since the handler began, and that sigwait of the program would find. Those of
- * clocks are directed to the thread, so they come before others. */
+/* Takes the clocks' signals that have arrived since the handler began, which a sigwait of the program would find. The
+ * clocks direct their signals to the thread, so these come before signals to the process. */
 static void drop_pending(int number) {
     enum { MASK_BYTES = 8 };
     const uint64_t set = bit_of(number);
@@ -328,8 +328,8 @@ static bool is_still_free(const struct candidate *candidate) {
     return candidate && is_free(candidate) && __sigaction(candidate->number, NULL, &now) == 0 && is_ours(&now);
 }
 
-/* await_new_clocks relies on it that a round which begins after a change of the signal finds the new one. So this load
- * must not be done before the store that counts the round. */
+/* await_new_clocks relies on this: a round that begins after a change of the signal finds the new signal. So this load
+ * must not come before the store that counts the round. */
 int own_signal_find(void) {
     int number = __atomic_load_n(&own.current, __ATOMIC_SEQ_CST);
     if (number && is_still_free(find_candidate(number))) return number;
@@ -358,8 +358,8 @@ void own_signal_enter_child(void) {
     if (own_pid()) __atomic_store_n(&own.pid, getpid(), __ATOMIC_RELAXED);
 }
 
-/* A child of vfork shares its parent's memory until it executes a program. What it sets must not become the parent's.
- */
+/* A child of vfork shares its parent's memory until it executes a program. The handler that it sets must not become the
+ * parent's. */
 static int set_in_other_process(struct candidate *candidate, const struct sigaction *action, struct sigaction *before) {
     int result = __sigaction(candidate->number, action, before);
     if (result == 0 && before && is_ours(before)) show_action(candidate, before);

@@ -1,14 +1,14 @@
 /* The signal by which threads interrupt themselves, and how the program keeps the use of it.
  *
  * The signal is ignored by default, so it does no harm if it reaches a thread that has executed another program. The
- * recorder takes SIGURG, or SIGWINCH if the program uses SIGURG, and changes when the program begins to use the signal.
- * GECKO_RECORDER_SIGNAL names another one.
+ * recorder takes SIGURG, or SIGWINCH if the program uses SIGURG, and changes to the other one when the program begins
+ * to use the signal. GECKO_RECORDER_SIGNAL names another signal.
  *
  * A signal number that the recorder has taken once keeps the recorder's handler, since a signal may still be on its
  * way. The handler that the program sets is stored here, and called for signals that are not the sampler's. If the
  * recorder interposes the C library's functions (signal_preload.c), the program sees the handler that it has set, and
- * cannot block the sampler's signal: its block is noted, and becomes a real one when the program's own signal arrives.
- */
+ * cannot block the sampler's signal: its block is noted, and becomes a real one when the program's own signal
+ * arrives. */
 #pragma once
 
 #include <signal.h>
@@ -27,13 +27,13 @@ void own_signal_begin(bool (*answer)(const siginfo_t *info, const void *interrup
 /* Returns the signal to send; 0: none is free. If the program has begun to use the signal, takes the next one. */
 int own_signal_find(void);
 
-/* Returns the signal that is taken if the program uses none of them. */
+/* Returns the signal that the sampler takes if the program uses none. */
 int own_signal_first(void);
 
 /* Lets threads block the signal from now on. */
 void own_signal_end(void);
 
-/* Forbids the sampler to interrupt any thread, and waits until none is. */
+/* Forbids the sampler to interrupt any thread, and waits until no clock sends a signal. */
 void own_signal_forbid(void);
 
 /* Whether own_signal_forbid has been called. [signal-safe] */
@@ -47,7 +47,7 @@ bool own_signal_parse(const char *text, int *number);
 
 /* ---- For the functions that interpose those of the C library. ---- */
 
-/* Call this if the program's calls reach these functions, so that they can be relied on. */
+/* Call this if the program's calls reach the functions below. Only then does the sampler rely on them. */
 void own_signal_set_interposed(void) GREC_SHARED(own_signal_set_interposed);
 bool own_signal_is_interposed(void);
 
@@ -76,7 +76,7 @@ struct own_signal_note {
 struct own_signal_note own_signal_get_note(void) GREC_SHARED(own_signal_get_note);
 void own_signal_set_note(const struct own_signal_note *noted) GREC_SHARED(own_signal_set_note);
 
-/* Call this when the program is about to read these signals in another way than by a handler. */
+/* Call this when the program is about to read these signals other than by a handler. */
 void own_signal_give_up(const sigset_t *set) GREC_SHARED(own_signal_give_up);
 
 /* Forbids or allows the sampler to interrupt the calling thread, and returns whether it was forbidden before. A thread

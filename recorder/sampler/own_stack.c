@@ -29,7 +29,7 @@ static uint32_t find_labels(struct walk *walk, size_t walked_count, const void *
 static void walk_stack(struct walk *walk, const struct unwind_snapshot *snapshot, const void *entry) {
     struct stack_limits limits = thread_stack_of_self((uint64_t)(uintptr_t)__builtin_frame_address(0));
     size_t count = stack_walk_here(snapshot, limits, walk->walked, NATIVE_FRAME_COUNT_MAX, &walk->merged.is_truncated);
-    /* The thread may not ask for its next stack for a long time. That stack must be complete. */
+    /* It may be long until the thread asks for its next stack, which must be complete. */
     if (walk->merged.is_truncated && unwind_snapshot_has_wanted()) unwind_snapshot_want_all();
     uint32_t label_count = find_labels(walk, count, entry);
     merged_stack_make(&walk->merged, walk->walked, count, walk->labels, label_count);

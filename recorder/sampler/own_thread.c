@@ -43,7 +43,7 @@ void own_thread_init(void) {
 
 /* ---- The process, as the kernel describes it. ---- */
 
-/* A process keeps its first thread, as a zombie, when that has ended. */
+/* When the first thread of a process ends, it stays as a zombie until the process ends. */
 struct process_facts {
     bool has_first_ended;
     uint32_t thread_count;
@@ -83,7 +83,7 @@ static void tell_keeper(enum keeper_word word) {
         futex(&ending.keeper_word, FUTEX_WAKE, 1, NULL);
 }
 
-/* Keeps pending signals blocked: without the recorder they would have found no thread to take them. */
+/* Keeps pending signals blocked: without the recorder, no thread would have been there to take them. */
 static void take_signals(const sigset_t *signals_before) {
     sigset_t blocked = *signals_before, pending;
     sigpending(&pending);
@@ -188,7 +188,8 @@ static void run(struct own_thread *thread) {
     thread->tid = (pid_t)process_own_tid();
     __atomic_fetch_add(&ending.own_count, 1, __ATOMIC_RELEASE);
     own_files_begin(thread->begins_late ? -1 : thread->trace_file);
-    /* If another thread named it, through /proc, the end of a process right after that would take milliseconds. */
+    /* The thread names itself: naming it from another thread goes through /proc, and would delay an exit right after
+     * that by milliseconds. */
     prctl(PR_SET_NAME, thread->name, 0, 0, 0);
     __atomic_store_n(&thread->has_begun, true, __ATOMIC_RELEASE);
     futex(&thread->has_begun, FUTEX_WAKE, 1, NULL);

@@ -1,9 +1,9 @@
 /* A thread of the recorder. It blocks all signals, has a descriptor table of its own (own_files.h), and keeps no
  * process alive: when the last of the program's threads has ended, it ends too.
  *
- * If the program's first thread ends by pthread_exit, the C library calls exit in the last thread of all. That must not
- * be a thread without the program's descriptors. So the first thread, as it ends, starts one more: the keeper shares
- * the program's table, sleeps, and calls exit when only the recorder's threads are left. */
+ * If the program's first thread ends by pthread_exit, the C library calls exit in the last thread of the process. That
+ * thread must have the program's descriptors. So the first thread, as it ends, starts one more: the keeper shares the
+ * program's table, sleeps, and calls exit when only the recorder's threads are left. */
 #pragma once
 
 #include <pthread.h>
@@ -15,7 +15,7 @@
 
 #define KEEPER_THREAD_NAME "grec-keeper"
 
-/* How often each thread checks whether it is alone. */
+/* The time between two checks of a thread whether it is alone. */
 enum { OWN_THREAD_CHECK_NS = 100000000 };
 
 struct own_thread {

@@ -25,7 +25,7 @@ _Static_assert(sizeof(struct ring_sample) % 16 == 0, "samples stay aligned");
 #if defined(__x86_64__)
 
 /* The instruction leaves the address of the next one in rcx. */
-READS_CONTEXT bool sample_is_behind_call(const ucontext_t *interrupted) {
+READS_CONTEXT bool sample_is_after_call(const ucontext_t *interrupted) {
     return interrupted->uc_mcontext.gregs[REG_RCX] == interrupted->uc_mcontext.gregs[REG_RIP];
 }
 
@@ -35,7 +35,7 @@ READS_CONTEXT static uint64_t sp_of(const ucontext_t *interrupted) {
 
 #elif defined(__aarch64__)
 
-READS_CONTEXT bool sample_is_behind_call(const ucontext_t *interrupted) {
+READS_CONTEXT bool sample_is_after_call(const ucontext_t *interrupted) {
     enum { PAGE_BYTES = 4096, SVC_0 = 0xd4000001 };
     uint64_t pc = interrupted->uc_mcontext.pc;
     uint32_t instruction = 0;
@@ -48,7 +48,7 @@ READS_CONTEXT static uint64_t sp_of(const ucontext_t *interrupted) { return inte
 
 #else
 
-bool sample_is_behind_call(const ucontext_t *interrupted) {
+bool sample_is_after_call(const ucontext_t *interrupted) {
     (void)interrupted;
     return false;
 }

@@ -12,12 +12,12 @@
 #include "label_copy.h"
 #include "merged_stack.h"
 
-/* Where the processor time goes that a sample stands for. */
+/* What used the processor time that a sample stands for. */
 enum sample_origin {
-    SAMPLE_OF_EVENT, /* it goes to the thread's own code */
-    SAMPLE_OF_FIRST, /* unknown: it is all that the thread has used until then */
-    SAMPLE_OF_TICK,  /* unknown: to the thread's own code, or to the kernel on its behalf, as for a page fault */
-    SAMPLE_OF_CALL,  /* it goes to the system call that the thread has just returned from */
+    SAMPLE_OF_EVENT, /* the thread's own code */
+    SAMPLE_OF_FIRST, /* unknown: the sample stands for all that the thread has used so far */
+    SAMPLE_OF_TICK,  /* unknown: the thread's own code, or the kernel on its behalf, as for a page fault */
+    SAMPLE_OF_CALL,  /* the system call that the thread has just returned from */
 };
 
 struct ring_sample {
@@ -58,8 +58,8 @@ struct sample_source {
     const ucontext_t *interrupted; /* the third argument of the handler */
 };
 
-/* Returns whether the interrupted thread is right behind a system call. [signal-safe] */
-bool sample_is_behind_call(const ucontext_t *interrupted);
+/* Returns whether the interrupted thread has just returned from a system call. [signal-safe] */
+bool sample_is_after_call(const ucontext_t *interrupted);
 
 /* Adds a sample of the calling thread, unless the ring is closed. [signal-safe] */
 void sample_ring_put(struct sample_ring *ring, const struct sample_source *source);
@@ -80,7 +80,7 @@ static inline void sample_ring_close(struct sample_ring *ring) {
     __atomic_store_n(&ring->is_open, 0, __ATOMIC_SEQ_CST);
 }
 
-/* Whether the thread has left a sample that was not taken yet. */
+/* Returns whether the thread has left a sample that was not taken yet. */
 static inline bool sample_ring_has_samples(const struct sample_ring *ring) {
     return __atomic_load_n(&ring->written, __ATOMIC_ACQUIRE) != ring->read;
 }

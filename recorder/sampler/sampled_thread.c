@@ -92,7 +92,8 @@ static bool prepare(struct sampled_thread *thread, struct recording *recording, 
 
 /* ---- Samples. ---- */
 
-/* Samples are written after they were taken, those of several threads in turn. So they have their age. ticks 0: now. */
+/* Returns how long before the last entry a sample was taken, in ticks: the samples of several threads are written in
+ * turn, later than they were taken. ticks 0: now. */
 static uint64_t age_of(const struct writer *writer, uint64_t ticks) {
     return ticks && ticks < writer->last_ticks ? writer->last_ticks - ticks : 0;
 }

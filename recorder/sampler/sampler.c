@@ -182,7 +182,7 @@ static void make_round(uint64_t now_ns) {
     libraries_reclaim();
 }
 
-/* The log says how many of the rounds that were asked for were made. */
+/* Reports how many of the rounds that were asked for were made. */
 static void report_rounds(void) {
     char text[TEXT_BYTES];
     snprintf(text, sizeof text, "sampler: %llu rounds, every %llu µs asked for, %llu left out",
@@ -232,7 +232,7 @@ static uint64_t next_step_ns(uint64_t now_ns) {
     return used_ns >= passed_ns / 2 ? STEP_NS_MIN : STEP_NS_MAX;
 }
 
-/* Rounds that were missed are left out: they would come in a burst. */
+/* Skips rounds that were missed: otherwise they would come in a burst. */
 static uint64_t next_deadline(uint64_t deadline_ns) {
     uint64_t now_ns = clock_ns_of(CLOCK_MONOTONIC);
     deadline_ns += next_step_ns(now_ns);
@@ -455,7 +455,7 @@ static bool is_only_thread(void) {
     return stat("/proc/self/task", &status) == 0 && status.st_nlink == LINKS_OF_FOLDER + 1;
 }
 
-/* Returns how much processor time of the calling thread is not this sampler's to tell. A program that was executed has
+/* Returns how much processor time of the calling thread this sampler must not count. A program that was executed has
  * the time of the program before it in the same process, and of its own loading. If it is more than LATE_CPU_NS, and
  * nothing is known of the process, the program before it may have been sampled. A silent one has used no more before it
  * than until LATE_AGE_NS. If more was used since the last round of a sampled one, a program that was not recorded was

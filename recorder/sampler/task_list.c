@@ -124,7 +124,7 @@ uint64_t task_read_fault_count(uint32_t tid) {
     return at ? strtoull(at, NULL, 10) : 0;
 }
 
-/* Returns the text behind a key of the thread's status; NULL: there is none. */
+/* Returns the text after a key of the thread's status; NULL: there is none. */
 static const char *read_status(uint32_t tid, const char *key) {
     static char text[STATUS_BYTES_MAX];
     char path[32];

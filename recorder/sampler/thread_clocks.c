@@ -95,8 +95,8 @@ static bool open_event(struct thread_event *event, uint32_t tid, int signal, uin
     return false;
 }
 
-/* Whether the last event took one of so many descriptors that events which signal once would take those of others: of a
- * thread that waits for ever, such an event stays open. */
+/* Whether the last event has such a high descriptor that events which signal once would leave too few for other
+ * threads: the event of a thread that waits for ever stays open. */
 static bool are_descriptors_scarce;
 
 static bool is_beyond_part(int descriptor) {

@@ -19,14 +19,15 @@
 #include "waiting_stack.h"
 
 enum {
-    /* In how many rounds in a row stacks are dropped because unwind tables were missing, so that a later one is whole.
-       A stack through many libraries needs a few tries. On a busy machine, a thread leaves many stacks before the first
-       tables are there. */
+    /* The most rounds in a row in which stacks are dropped because unwind tables were missing, so that a later stack is
+       complete. A stack through many libraries needs a few tries. On a busy machine, a thread leaves many stacks before
+       the first tables are there. */
     DROPPED_COUNT_MAX = 64,
     /* A thread that has run for less than this, and waits in the same call with the same arguments and stack pointer,
        is in the same place. */
     SAME_WAIT_NS_MAX = 200000,
-    /* An idle thread is looked at less often: after so many rounds, one in so many, up to a limit. */
+    /* An idle thread is looked at less often: after N * IDLE_PART rounds without work, N rounds are skipped each time,
+     * up to a limit. */
     IDLE_PART = 8,
     UNLOOKED_COUNT_MAX = 16,
     TEXT_BYTES = 160,
@@ -162,7 +163,8 @@ static void forget(struct sampled_thread *thread, uint32_t tid) {
     thread->before = before;
 }
 
-/* Less is not worth a sample of its own: of threads that live as long as this, enough have one by chance. */
+/* Returns the processor time below which a thread is not worth a sample of its own: enough of the threads that use this
+ * much have one by chance. */
 static uint64_t short_ns(void) {
     enum { SHORT_NS_MAX = 1000000 };
     uint64_t interval_ns = observer.rules.interval_ns;
@@ -190,7 +192,7 @@ static int64_t take_unseen(void) {
     return taken_ns;
 }
 
-/* Whether the trace may have samples of the thread. */
+/* Returns whether the trace may have samples of the thread. */
 static bool is_in_trace(const struct sampled_thread *thread) {
     return thread->uid && recording_wants_thread(thread->name, thread->name_bytes_count);
 }
@@ -254,7 +256,7 @@ static void write_rest(struct sampled_thread *thread, struct round *round) {
     write_rest_of(thread, round, observer.rules.interval_ns / 2);
 }
 
-/* The same at the end of a thread, which may leave it to others. */
+/* Writes the rest of a thread that ends. A thread that has no sample may leave the rest to other threads. */
 static void write_last_rest(struct sampled_thread *thread, struct round *round) {
     int64_t rest_ns = thread->share.owed_ns;
     bool is_unseen = rest_ns > 0 && !thread->sampled_ns && (uint64_t)rest_ns < short_ns();
@@ -579,7 +581,8 @@ static void take_left(const struct thread_record *record, struct sampled_thread 
     thread->used_ticks = left.ticks;
 }
 
-/* Makes the record the thread's of that id. */
+/* Ends the record's thread if its id is another one, and gives the record to the thread with this id; 0: to no
+ * thread. */
 static void become(struct thread_record *record, struct sampled_thread *thread, struct round *round, uint32_t tid) {
     if (thread->epoch != observer.epoch) forget(thread, 0);
     if (thread->tid == tid) return;
@@ -735,8 +738,8 @@ static void observe(struct thread_writers *writers, struct thread_record *record
     finish_demand(record, thread);
 }
 
-/* Tells how much of its time the trace has, for the program that it may execute. Which one of several threads does that
- * is not known. */
+/* Stores how much of the only thread's processor time the trace has, for the program that the thread may execute. If
+ * there are several, it is not known which one will. */
 static void tell_time(const struct round *round) {
     const struct sampled_thread *thread = round->thread_count == 1 ? round->last : NULL;
     bool is_known = thread && thread->tid == process_self()->pid && thread->is_cpu_read && !thread->is_left_out;
@@ -837,8 +840,8 @@ static void collect_last(struct thread_writers *writers, struct thread_record *r
     sampled_thread_write_name(thread, &((struct round *)context)->recording);
 }
 
-/* No more threads begin that could take it. It was used in other threads, so it is not added to the samples of this
- * one, unless it is little. */
+/* Writes what threads without a sample have used, since no thread begins any more that could take it. Other threads
+ * have used it, so it is a sample of its own unless it is little. */
 static void write_unseen(struct thread_writers *writers, struct thread_record *record, void *context) {
     struct sampled_thread *thread = known_thread(record);
     (void)writers;

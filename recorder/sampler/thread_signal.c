@@ -16,8 +16,8 @@
 #include "task_list.h"
 
 enum {
-    NEW_CPU_MS = 10,     /* a new thread lets signals in before it has used so much processor time */
-    SILENT_CPU_MS = 125, /* with so much, and no stack for so long, a thread may block the signal by now */
+    NEW_CPU_MS = 10,     /* a new thread lets signals in before it has used this much processor time */
+    SILENT_CPU_MS = 125, /* with this much, and no stack for this long, a thread may block the signal by now */
     SILENT_MS = 500,
     UNREACHED_CHECK_MS = 100, /* between two checks whether a thread still cannot be reached */
     DEMANDED_INTERVAL_NS = 100000,
@@ -93,7 +93,7 @@ static bool answer(const siginfo_t *info, const void *interrupted) {
         .interrupted = interrupted,
     };
     if (clock == THREAD_CLOCK_TIMER) {
-        source.origin = sample_is_behind_call(interrupted) ? SAMPLE_OF_CALL : SAMPLE_OF_TICK;
+        source.origin = sample_is_after_call(interrupted) ? SAMPLE_OF_CALL : SAMPLE_OF_TICK;
         source.missed_count = info->si_overrun > 0 ? (uint32_t)info->si_overrun : 0;
     }
     sample_ring_put(&thread->ring, &source);
@@ -180,7 +180,7 @@ static bool is_reachable(const struct thread_writers *writers, const struct thre
 
 /* ---- Clocks. ---- */
 
-/* Says once that stacks are taken at clock ticks alone. */
+/* Reports once that stacks are taken only at clock ticks. */
 static void report_refusal(void) {
     char text[TEXT_BYTES];
     int error = thread_clocks_refusal();
