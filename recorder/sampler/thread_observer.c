@@ -902,5 +902,5 @@ void thread_observer_open(void) {
     observer.own_tid = process_own_tid();
     observer.tick_ns = thread_clocks_tick_ns();
     if (!task_wait_is_told(observer.own_tid))
-        report_error("what threads wait in is not told: /proc/self/task/TID/syscall");
+        report_error("the kernel does not show what threads wait in: /proc/self/task/TID/syscall");
 }

@@ -187,7 +187,8 @@ static void report_refusal(void) {
     if (!error || signal_state.is_refusal_reported) return;
     signal_state.is_refusal_reported = true;
     snprintf(text, sizeof text, "perf_event_open: %s: threads are sampled at clock ticks, every %llu µs",
-             error == ECANCELED ? "not wanted" : strerror(error), (unsigned long long)thread_clocks_tick_ns() / 1000);
+             error == ECANCELED ? "turned off by GECKO_RECORDER_EVENTS" : strerror(error),
+             (unsigned long long)thread_clocks_tick_ns() / 1000);
     recording_write_message(text);
 }
 

@@ -49,9 +49,10 @@ void session_start_sampler(void) {
     session.is_sampler_missing = session.has_begun = false;
     if (!(settings.flags & SETTINGS_THREAD_FLAGS) || session.is_confined) return;
     if (!session_load_sampler(settings.flags))
-        recording_write_message("the sampler's library (libgecko_sampler) is not there: nothing is sampled");
+        recording_write_message(
+            "the sampler's library (libgecko_sampler) was not found, or has another version: nothing is sampled");
     else if (!sampler_table()->start(&settings, begins_late))
-        recording_write_message("the system has no thread for the sampler: nothing is sampled");
+        recording_write_message("the system cannot start the sampler's thread: nothing is sampled");
 }
 
 void session_start_missing_sampler(void) {

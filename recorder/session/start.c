@@ -23,9 +23,9 @@ const char *grec_error_text(enum grec_error error) {
         [GREC_OK] = "no error",
         [GREC_ERROR_OPTIONS] = "an option is out of its range",
         [GREC_ERROR_STORAGE] = "the trace cannot be created or written",
-        [GREC_ERROR_MEMORY] = "there is no memory for the recording",
+        [GREC_ERROR_MEMORY] = "there is too little memory for the recording",
         [GREC_ERROR_STATE] = "nothing is being recorded",
-        [GREC_ERROR_SAMPLER] = "the sampler's library (libgecko_sampler) of this version is not there",
+        [GREC_ERROR_SAMPLER] = "the sampler's library (libgecko_sampler) was not found, or has another version",
     };
     return (unsigned)error < GREC_ERROR_COUNT ? texts[error] : "unknown error";
 }

@@ -647,7 +647,9 @@ TEST(test_without_files, set_up_folder, tear_down_folder) {
     assert_int_equal(waitpid(pid, &status, 0), pid);
     assert_int_equal(status, 0);
     read_waiter(&recorded, *state);
-    assert_int_equal(count_said(&recorded, "wait in is not told: /proc/self/task/TID/syscall: Too many open files"), 1);
+    assert_int_equal(
+        count_said(&recorded, "does not show what threads wait in: /proc/self/task/TID/syscall: Too many open files"),
+        1);
     recorded_fini(&recorded);
 }
 
