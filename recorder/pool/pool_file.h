@@ -32,7 +32,7 @@ void pool_file_lock_for_process(const struct pool *pool);
 
 /* Takes or releases the lock of the process that will save a pool in memory: see pool_has_other_saver. Children do not
  * inherit it. The kernel releases it when the process ends in any way, even if no parent has waited for it yet, or
- * executes another program. So unlike a pid, the lock tells that this process is still there. */
+ * executes another program. So unlike a pid, the lock shows that this process is still there. */
 void pool_file_set_saver(const struct pool *pool, bool is_saver);
 
 /* Returns whether another process has created this pool in memory, still lives and has not left it: that process will
@@ -45,7 +45,7 @@ bool pool_has_other_saver(const struct pool *pool);
  * threads that share the program's table. */
 bool pool_restore_file(const struct pool *pool) GREC_SHARED(pool_restore_file);
 
-/* Returns the descriptor if it is still the trace's, else -1 with errno set. */
+/* Returns the descriptor if it is still the trace's; otherwise -1 with errno set. */
 int pool_file_number(const struct pool *pool);
 
 /* Returns whether a file of this size would end the process by SIGXFSZ; if so, sets errno. */

@@ -258,7 +258,7 @@ static void report_failure(enum grec_error error, const struct settings *setting
         fprintf(stderr, "gecko-recorder: nothing is recorded: %s: %s\n", settings->path, strerror(errno));
 }
 
-/* Programs that do not know of the recorder need the library that is made for them. */
+/* Programs that are not built for the recorder need libgecko_preload. */
 static bool is_preloaded_alone(void) {
     const char *preloaded = secure_getenv("LD_PRELOAD");
     if (!preloaded || !strstr(preloaded, "libgecko_recorder.so") || strstr(preloaded, "libgecko_preload.so"))

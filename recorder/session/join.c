@@ -79,7 +79,7 @@ bool session_would_replace(const struct grec_options *options, uint64_t session_
     return is_whole && !memcmp(header.magic, TRACE_MAGIC, TRACE_MAGIC_BYTES) && header.session_id == session_id;
 }
 
-/* ---- Telling others. ---- */
+/* ---- Saying where the recording is, and how processes that join record. ---- */
 
 enum grec_error grec_location(char text[GREC_LOCATION_BYTES]) {
     char path[POOL_PATH_BYTES];

@@ -7,7 +7,7 @@
 #include "location.h"
 #include "recorder/gecko_recorder.h"
 
-/* ---- For programs that do not know of the recorder: these functions are in the library that they preload. ---- */
+/* ---- For programs that are not built for the recorder: these functions are in the library that they preload. ---- */
 
 /* Ends the recorder's threads before a system call that succeeds only in a process with one thread, and starts them
  * again. session_be_alone returns false if there are none: do not call session_end_being_alone then. */

@@ -103,7 +103,7 @@ void session_start_missing_sampler(void);
 
 void session_stop_sampler(bool is_process_ending) GREC_SHARED(session_stop_sampler);
 
-/* Tells the sampler of changed settings. [signal-safe] */
+/* Passes changed settings to the sampler. [signal-safe] */
 void session_change_sampler(void);
 
 /* If the process has no sample in the recording, writes a marker that shows when it recorded. end: until when. */
@@ -114,19 +114,19 @@ void session_mark_unsampled(grec_time end);
 /* Does what other processes have told this one to do. Call this first where the mutex is held. */
 void session_catch_up(void);
 
-/* recording_obey. */
+/* Does what recording_obey promises: see recording_state.h. */
 bool session_obey(void);
 
 /* Whether something is for all processes of the recording. scope: enum grec_scope; 0: if this process has started it.
  */
 bool session_is_for_group(uint32_t scope);
 
-/* Tells all processes. */
+/* Gives the command to all processes of the recording. */
 void session_tell_group(enum pool_group_field field, enum pool_group_command command);
 
 /* ---- Other processes. ---- */
 
-/* Writes what processes that join the pool shall know. */
+/* Writes the settings that processes which join the pool take over. */
 void session_write_settings(struct pool *pool, const struct settings *settings);
 
 /* Gives new settings to the processes that have joined, too. */
@@ -136,5 +136,5 @@ void session_share_settings(void);
 void session_export_location(void);
 void session_export_end(void);
 
-/* recording_enter_child. */
+/* Does what recording_enter_child promises: see recording_state.h. */
 bool session_enter_child(void) GREC_SHARED(session_enter_child);

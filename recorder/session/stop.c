@@ -69,8 +69,8 @@ void session_stop(bool is_process_ending) {
         recording_write_mark(TRACE_PROCESS_END, is_process_ending ? TRACE_END_EXITED : TRACE_END_STOPPED);
     session_stop_sampler(is_process_ending);
     session_mark_unsampled(end);
-    pool_drop_old(
-        &recording_pool); /* Old chunks go before chunks are sealed, so that the last chunk of each thread stays. */
+    /* Drop old chunks before chunks are sealed, so that the last chunk of each thread stays. */
+    pool_drop_old(&recording_pool);
     bool is_quiet = session_quiesce();
     if (is_quiet && !is_process_ending && sampler_table()) sampler_table()->forget();
     recording_flush_losses();

@@ -1,4 +1,4 @@
-/* What the library for programs that do not know of the recorder does with the recording. */
+/* What the preloaded library, for programs that are not built for the recorder, does with the recording. */
 #include <errno.h>
 #include <sched.h>
 #include <signal.h>
@@ -45,8 +45,8 @@ static bool has_stack(void) {
     return !is_on_alternate || (uintptr_t)__builtin_frame_address(0) - (uintptr_t)stack.ss_sp >= STACK_BYTES;
 }
 
-/* Whether the memory says that it is this process's. A child that was made without the C library has the state of its
- * parent. The first process of a namespace may make the first one of another namespace, with its memory. */
+/* Returns whether the recorder's state is this process's own. A child that was made without the C library has the state
+ * of its parent. The first process of a namespace may make the first one of another namespace, with its memory. */
 static bool is_own_memory(void) {
     enum { FIRST_PID = 1 };
     const struct process_state *process = process_self();

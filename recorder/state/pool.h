@@ -19,8 +19,8 @@ enum {
     POOL_FILTER_BYTES = 512,
 };
 
-/* The group word says what all processes must do: a field for each kind of command, which has the last
- * command in its lowest two bits, and how many there were in the others. */
+/* The group word holds the commands for all processes. It has a field for each kind of command: the lowest two bits are
+ * the last command, and the other bits count the commands. */
 enum pool_group_field { POOL_GROUP_RECORDING = 0, POOL_GROUP_SAMPLING, POOL_GROUP_SETTINGS };
 enum { POOL_GROUP_FIELD_BITS = 20, POOL_GROUP_COMMAND_BITS = 2 };
 enum pool_group_command { POOL_GROUP_RUNS = 0, POOL_GROUP_IS_PAUSED, POOL_GROUP_HAS_STOPPED };
@@ -82,8 +82,8 @@ struct pool_bookkeeping {
     struct pool_settings settings;
 };
 
-/* Tells which pages of the trace this process has touched. The kernel clears this memory in forked children, which have
- * touched none. */
+/* Records which pages of the trace this process has touched. The kernel clears this memory in forked children, which
+ * have touched none. */
 struct pool_pages {
     uint64_t all_count;
     uint32_t counts[]; /* each chunk's: how many of its first pages were touched */

@@ -1,5 +1,5 @@
-/* This process, as its chunks describe it. A forked child is another process, and finds out by itself: the facts lie in
- * a page that the kernel clears in children. */
+/* This process, as its chunks describe it. A forked child finds out by itself that it is another process: the facts are
+ * in a page that the kernel clears in children. */
 #pragma once
 
 #include <stdbool.h>
@@ -23,7 +23,7 @@ struct process_state {
     char name[PROCESS_NAME_BYTES];
 };
 
-/* Whether the trace tells of what a process has done so far, in programs before this one. */
+/* Whether the trace contains what a process has done so far, in the programs that it executed before this one. */
 enum process_past { PAST_IS_TOLD, PAST_IS_UNKNOWN, PAST_IS_SILENT };
 
 /* Maps the page, once. Returns false when there is no memory. */
@@ -35,8 +35,8 @@ const struct process_state *process_self(void) GREC_SHARED(process_self);
 /* Returns the calling thread's id: gettid() is missing in older C libraries. [signal-safe] */
 static inline uint32_t process_own_tid(void) { return (uint32_t)syscall(SYS_gettid); }
 
-/* Returns the calling thread's id in the outermost pid namespace that the kernel shows; 0: it shows only the own one
- * alone. Takes 20 µs. [signal-safe] */
+/* Returns the calling thread's id in the outermost pid namespace that the kernel shows; 0: the kernel shows only the
+ * thread's own namespace. Takes 20 µs. [signal-safe] */
 uint32_t process_read_outer_tid(void);
 
 /* Returns true to the first caller in each process, unless process_self was called there before. [signal-safe] */

@@ -1,5 +1,5 @@
-/* What the recorder calls of the sampler, which is a library of its own: libgecko_sampler. This table is the only way
- * from the one to the other. */
+/* The functions of the sampler that the recorder calls. The sampler is a library of its own, libgecko_sampler. The
+ * recorder calls it only through this table. */
 #pragma once
 
 #include <stdbool.h>
@@ -21,14 +21,14 @@ struct sampler_settings {
      */
     uint32_t flags;
     bool is_paused;         /* the sampler records counters alone */
-    enum process_past past; /* unless it is told: samples tell of the processor time up to the start, too */
+    enum process_past past; /* unless this is PAST_IS_TOLD, samples also stand for processor time before the start */
 };
 
 struct packed_stack;
 struct recording;
 
 struct sampler_hooks {
-    char version[16]; /* GREC_VERSION: the two libraries fit together if they are of one version */
+    char version[16]; /* GREC_VERSION: the two libraries must have the same version */
 
     /* Call this once, before the other functions. */
     void (*init)(void);
@@ -59,7 +59,7 @@ struct sampler_hooks {
     bool (*has_trace_file)(void);
     /* If the sampler has stopped before it began, writes samples of the processor time that threads have used. Then, if
      * this process has no sample in the recording, writes a marker that shows when it recorded. start_ns: since when;
-     * 0: since the recording's start. end: until when. is_confined: a filter of system calls may forbid to ask what
+     * 0: since the recording's start. end: until when. is_confined: a filter of system calls may forbid reading what
      * threads have used. Call this when the sampler has stopped. */
     void (*mark_unsampled)(uint64_t start_ns, grec_time end, bool is_confined);
     /* Call this in each thread of the program as it ends by pthread_exit or returns from its function. is_first: it is
@@ -70,7 +70,7 @@ struct sampler_hooks {
 
     /* Whether the text names a signal that the sampler may use. */
     bool (*is_signal_name)(const char *text);
-    /* A filter of system calls lets no handler return. */
+    /* Call this before a filter of system calls is installed under which no handler can return. */
     void (*forbid_signal)(void);
 
     /* ---- Forks. ---- */
@@ -88,8 +88,9 @@ struct sampler_hooks {
     /* ---- Stacks of the calling thread, for markers and other entries. ---- */
 
     /* Packs the calling thread's stack from the caller of the public function that has the frame address `entry`
-     * (__builtin_frame_address), with its labels. Returns false if it has no native frames, since nothing is known of
-     * the program yet. Outermost frames that do not fit bytes_max are left out. [any thread] [signal-safe] */
+     * (__builtin_frame_address), with its labels. Returns false if there are no native frames, because the program's
+     * tables are not built yet. Outermost frames that do not fit into bytes_max bytes are left out. [any thread]
+     * [signal-safe] */
     bool (*pack_stack)(struct packed_stack *stack, uint32_t bytes_max, const void *entry);
     /* Returns the id of the last mapping that this process has defined or inherited. Call this in a recording call of
      * depth 0. [any thread] [signal-safe] */

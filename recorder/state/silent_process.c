@@ -21,8 +21,8 @@ static uint64_t *slot_of(uint64_t process) {
     return (uint64_t *)(void *)(recording_pool.base + SLOTS_OFFSET) + (process ^ process >> PID_BITS) % SLOT_COUNT;
 }
 
-/* Whether the process, which is not in its slot, may have been there: not if an older process still is. Ids of
- * different namespaces have no order. */
+/* Returns whether the process may have been in its slot before the one that is there now. If that one is older, it was
+ * not. Ids of different namespaces have no order. */
 static bool may_be_overwritten(uint64_t process, uint64_t in_slot) {
     return in_slot && (in_slot >> PID_BITS != process >> PID_BITS || in_slot > process);
 }

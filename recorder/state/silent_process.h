@@ -1,6 +1,6 @@
-/* Processes of which the trace has nothing yet: forked children, and programs that have joined. They are counted in the
- * trace's header until they record something, so that it tells how many ended before that. A forked child may become a
- * program that joins: a table of pids tells that from a further process. */
+/* Processes of which the trace has nothing yet: forked children, and programs that have joined. The trace's header
+ * counts them until they record something, so that it shows how many ended before that. A forked child may execute a
+ * program that joins: a table of pids shows that this is not one more process. */
 #pragma once
 
 #include <stdbool.h>

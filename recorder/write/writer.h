@@ -1,5 +1,5 @@
-/* Recording one event: enter, reserve, write, publish, leave. There is no lock, and unless a new chunk is due, no
- * system call and no atomic read-modify-write, but for a counter's level that the thread does not keep (level_part).
+/* Recording one event: enter, reserve, write, publish, leave. There is no lock. Unless a new chunk is due, there is no
+ * system call and no atomic read-modify-write, except for a counter's level that the thread does not keep (level_part).
  *
  * Short markers and counters use recording_try, which is inline, and which gives up without any effect if anything is
  * out of the ordinary. Such a call is a leaf function, and takes at most two nanoseconds more than reading the cycle
