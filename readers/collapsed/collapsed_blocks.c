@@ -12,13 +12,16 @@ struct block_text {
 };
 
 void collapsed_blocks_init(struct collapsed_blocks *blocks, struct failure *failure) {
-    *blocks = (struct collapsed_blocks){.texts.failure = failure, .line.failure = failure};
+    *blocks = (struct collapsed_blocks){
+        .texts.failure = failure, .line.failure = failure, .keys.failure = failure, .first_map.failure = failure};
     column_init(&blocks->frames, sizeof(struct block_text), failure);
 }
 
 void collapsed_blocks_fini(struct collapsed_blocks *blocks) {
     byte_buffer_fini(&blocks->texts);
     byte_buffer_fini(&blocks->line);
+    byte_buffer_fini(&blocks->keys);
+    byte_buffer_fini(&blocks->first_map);
     column_fini(&blocks->frames);
 }
 
@@ -44,9 +47,9 @@ static struct block_text add_text(struct collapsed_blocks *blocks, struct text t
 static bool forget(struct collapsed_blocks *blocks) {
     bool had_frames = blocks->frame_count > 0;
     blocks->frame_count = blocks->frames.count = 0;
-    blocks->texts.bytes_count = 0;
-    blocks->thread_start = blocks->thread_end = 0;
-    blocks->is_map = blocks->is_too_long = blocks->is_parted = false;
+    blocks->texts.bytes_count = blocks->keys.bytes_count = 0;
+    blocks->thread_start = blocks->thread_end = blocks->map_end = blocks->part_end = 0;
+    blocks->is_map = blocks->is_histogram = blocks->is_too_long = blocks->is_parted = false;
     return had_frames;
 }
 
@@ -144,16 +147,55 @@ static void set_thread(struct collapsed_blocks *blocks, struct text name, struct
     blocks->thread_end = add_text(blocks, pid).end;
 }
 
-/* Takes the keys of a map besides its stacks: "comm", "comm, pid" or "pid". */
-static void set_keys(struct collapsed_blocks *blocks, struct text keys) {
+/* Takes keys of a map besides its stacks, which may be before, between and after them. */
+static void take_keys(struct collapsed_blocks *blocks, struct text keys) {
     while (keys.bytes_count && (keys.bytes[0] == ',' || text_is_blank_byte(keys.bytes[0]))) keys = text_from(keys, 1);
     keys = text_trim_end(keys);
     if (text_ends_with(keys, TEXT(","))) keys.bytes_count--;
+    blocks->is_too_long |= blocks->keys.bytes_count + keys.bytes_count > SCAN_LINE_BYTES_MAX;
+    if (!keys.bytes_count || blocks->is_too_long) return;
+    if (blocks->keys.bytes_count) append(&blocks->keys, TEXT(","));
+    append(&blocks->keys, keys);
+}
+
+static bool is_number_from(struct text text, struct text least) {
+    uint64_t number, least_number;
+    return cursor_parse_number(text, 10, &number) && cursor_parse_number(least, 10, &least_number) &&
+           number >= least_number;
+}
+
+/* Makes the thread of the keys "comm", "comm, pid", "pid, comm", "comm, pid, tid" or "pid". The number of a processor
+ * is less than the pid. */
+static void set_keys(struct collapsed_blocks *blocks) {
+    struct text keys = byte_buffer_text(&blocks->keys), rest = keys, pid = {0}, tid = {0};
     if (!keys.bytes_count) return;
-    size_t comma = text_find_last(keys, ',');
-    struct text last = text_trim(text_from(keys, comma + 1));
-    bool has_pid = comma < keys.bytes_count && is_decimal(last);
-    set_thread(blocks, has_pid ? text_slice(keys, 0, comma) : keys, has_pid ? last : TEXT(""));
+    if (!blocks->keys.failure) return set_thread(blocks, keys, pid);
+    size_t start = blocks->texts.bytes_count;
+    while (rest.bytes_count) {
+        struct text key = text_trim(text_take_until(&rest, ','));
+        if (!pid.bytes_count && is_decimal(key)) {
+            pid = key;
+        } else if (pid.bytes_count && !tid.bytes_count && is_decimal(key) && is_number_from(key, pid)) {
+            tid = key;
+        } else {
+            if (blocks->texts.bytes_count > start) add_text(blocks, TEXT(", "));
+            add_text(blocks, key);
+        }
+    }
+    bool has_name = blocks->texts.bytes_count > start;
+    set_thread(blocks, has_name ? TEXT("") : keys, has_name ? pid : TEXT(""));
+    blocks->thread_start = start;
+    if (!has_name || !tid.bytes_count) return;
+    add_text(blocks, TEXT("/"));
+    blocks->thread_end = add_text(blocks, tid).end;
+}
+
+/* Begins a stack of the map @name. What another map counts is below a frame that is called as the map. */
+static void begin_map(struct collapsed_blocks *blocks, struct text name) {
+    blocks->is_map = true;
+    if (!blocks->first_map.failure) return;
+    if (!blocks->first_map.bytes_count) append(&blocks->first_map, name);
+    if (!text_equal(byte_buffer_text(&blocks->first_map), name)) blocks->map_end = add_text(blocks, name).end;
 }
 
 /* wakeuptime: "waker:           sshd" after the frames; offwaketime: "target:          sshd 812". */
@@ -180,15 +222,44 @@ static bool take_thread(struct collapsed_blocks *blocks, struct text text, bool 
     return true;
 }
 
+/* Returns whether the kernel is entered there. */
+static bool is_entry(struct text name) {
+    static const struct text starts[] = {TEXT("entry_SYSCALL"), TEXT("entry_SYSENTER"), TEXT("do_syscall_64"),
+                                         TEXT("asm_sysvec_"),   TEXT("asm_exc_"),       TEXT("asm_common_interrupt"),
+                                         TEXT("el0_"),          TEXT("el0t_"),          TEXT("ret_from_fork"),
+                                         TEXT("system_call_"),  TEXT("ret_from_intr"),  TEXT("ret_fast_syscall")};
+    for (size_t i = 0; i < sizeof starts / sizeof *starts; i++)
+        if (text_starts_with(name, starts[i])) return true;
+    return false;
+}
+
+static struct text frame_text(const struct collapsed_blocks *blocks, size_t index) {
+    const struct block_text *frame = column_at(&blocks->frames, index);
+    return text_slice(byte_buffer_text(&blocks->texts), frame->start, frame->end);
+}
+
+/* Returns how many frames of the program are before those of the kernel, which it called: @[ustack, kstack]. */
+static size_t count_callers(const struct collapsed_blocks *blocks) {
+    size_t count = blocks->part_end;
+    bool has_both = count > 0 && count < blocks->frames.count;
+    bool is_turned =
+        has_both && is_entry(frame_text(blocks, blocks->frames.count - 1)) && !is_entry(frame_text(blocks, count - 1));
+    return is_turned ? count : 0;
+}
+
+static void add_to_line(struct collapsed_blocks *blocks, struct text frame) {
+    if (blocks->line.bytes_count) append(&blocks->line, TEXT(";"));
+    append(&blocks->line, frame);
+}
+
 static void write_line(struct collapsed_blocks *blocks, struct text count, struct text *collapsed) {
     blocks->line.bytes_count = 0;
     struct text texts = byte_buffer_text(&blocks->texts);
     append(&blocks->line, text_slice(texts, blocks->thread_start, blocks->thread_end));
-    for (size_t i = blocks->frames.count; i-- > 0;) {
-        const struct block_text *frame = column_at(&blocks->frames, i);
-        if (blocks->line.bytes_count) append(&blocks->line, TEXT(";"));
-        append(&blocks->line, text_slice(texts, frame->start, frame->end));
-    }
+    if (blocks->map_end) add_to_line(blocks, text_slice(texts, 0, blocks->map_end));
+    size_t caller_count = count_callers(blocks);
+    for (size_t i = caller_count; i-- > 0;) add_to_line(blocks, frame_text(blocks, i));
+    for (size_t i = blocks->frames.count; i-- > caller_count;) add_to_line(blocks, frame_text(blocks, i));
     append(&blocks->line, TEXT(" "));
     append(&blocks->line, count);
     *collapsed = byte_buffer_text(&blocks->line);
@@ -202,17 +273,46 @@ static enum block_line finish(struct collapsed_blocks *blocks, struct text count
     return is_good ? BLOCK_END : BLOCK_BROKEN;
 }
 
-static size_t find_count(struct text line) { return text_find_part(line, TEXT("]: ")); }
+static size_t find_count(struct text line) {
+    size_t end = text_find_part(line, TEXT("]: "));
+    return end == line.bytes_count && text_ends_with(line, TEXT("]:")) ? end - 2 : end;
+}
 
 static enum block_line take_map_line(struct collapsed_blocks *blocks, struct text line, struct text *collapsed) {
     size_t end = find_count(line);
     if (end < line.bytes_count) {
-        if (blocks->thread_end == blocks->thread_start) set_keys(blocks, text_slice(line, 0, end));
-        return finish(blocks, text_trim(text_from(line, end + 3)), collapsed);
+        struct text value = text_trim(text_from(line, end + 2)), digits = value;
+        take_keys(blocks, text_slice(line, 0, end));
+        set_keys(blocks);
+        blocks->is_map = false;
+        blocks->is_histogram = !value.bytes_count;
+        if (blocks->is_histogram) return BLOCK_PART;
+        cursor_take(&digits, TEXT("-"));
+        if (is_decimal(digits)) return finish(blocks, value, collapsed);
+        forget(blocks);
+        return BLOCK_BROKEN;
     }
     struct text frame = text_trim(line);
-    if (frame.bytes_count && !text_equal(frame, TEXT(","))) add_frame(blocks, frame);
+    if (text_starts_with(frame, TEXT(","))) {
+        blocks->part_end = blocks->frame_count;
+        take_keys(blocks, frame);
+    } else if (frame.bytes_count) {
+        add_frame(blocks, frame);
+    }
     return BLOCK_PART;
+}
+
+/* Takes one line of the histogram below a stack: "[4, 8)    3 |@@@@    |". */
+static enum block_line take_bucket(struct collapsed_blocks *blocks, struct text line, struct text *collapsed) {
+    struct text bucket = text_trim_end(text_slice(line, 0, text_find(line, '|')));
+    struct text count = text_from(bucket, text_find_last(bucket, ' ') + 1);
+    if (bucket.bytes_count == line.bytes_count || !is_decimal(count)) {
+        forget(blocks);
+        return BLOCK_NONE;
+    }
+    if (collapsed) write_line(blocks, count, collapsed);
+    blocks->had_thread = blocks->thread_end > blocks->thread_start;
+    return blocks->frame_count && !blocks->is_too_long ? BLOCK_END : BLOCK_BROKEN;
 }
 
 /* Returns whether DTrace wrote the line for a probe: "  0  64091   :tick-60s". */
@@ -229,11 +329,15 @@ static bool is_probe(struct text text) {
 enum block_line collapsed_blocks_take(struct collapsed_blocks *blocks, struct text line, struct text *collapsed) {
     if (text_ends_with(line, TEXT("\r"))) line.bytes_count--;
     if (blocks->is_map) return take_map_line(blocks, line, collapsed);
+    if (blocks->is_histogram) {
+        enum block_line kind = take_bucket(blocks, line, collapsed);
+        if (kind != BLOCK_NONE) return kind;
+    }
     size_t open = text_find(line, '[');
     if (text_starts_with(line, TEXT("@")) && open < line.bytes_count && find_count(line) == line.bytes_count) {
         bool was_broken = forget(blocks);
-        blocks->is_map = true;
-        set_keys(blocks, text_from(line, open + 1));
+        begin_map(blocks, text_slice(line, 0, open));
+        take_keys(blocks, text_from(line, open + 1));
         return was_broken ? BLOCK_BROKEN : BLOCK_PART;
     }
     struct text text = text_trim(line);
@@ -254,7 +358,9 @@ enum block_line collapsed_blocks_take(struct collapsed_blocks *blocks, struct te
     return BLOCK_PART;
 }
 
-bool collapsed_blocks_are_broken(const struct collapsed_blocks *blocks) { return blocks->frame_count > 0; }
+bool collapsed_blocks_are_broken(const struct collapsed_blocks *blocks) {
+    return blocks->frame_count > 0 && !blocks->is_histogram;
+}
 
 bool collapsed_blocks_are_in(struct text start, bool is_whole, bool *has_threads) {
     enum { OTHERS_MAX = 4 };

@@ -12,18 +12,23 @@
 #include "libconvert/base/column.h"
 
 struct collapsed_blocks {
-    struct byte_buffer texts; /* the names of the frames and of the thread */
-    struct byte_buffer line;  /* the last collapsed line */
-    struct column frames;     /* struct block_text: the frames of the current stack, innermost first */
-    size_t frame_count;       /* how many frames the current stack has */
-    size_t thread_end;        /* the thread's name is in `texts` from thread_start on; equal: there is none */
+    struct byte_buffer texts;     /* the names of the frames and of the thread */
+    struct byte_buffer line;      /* the last collapsed line */
+    struct byte_buffer keys;      /* what the current map of bpftrace has between brackets besides stacks */
+    struct byte_buffer first_map; /* the name of the first map that has stacks */
+    struct column frames;         /* struct block_text: the frames of the current stack, innermost first */
+    size_t frame_count;           /* how many frames the current stack has */
+    size_t thread_end;            /* the thread's name is in `texts` from thread_start on; equal: there is none */
     size_t thread_start;
-    size_t indent;    /* where the first frame begins in its line */
-    bool is_map;      /* the stack is part of a bpftrace map */
-    bool had_thread;  /* the last stack that ended named its thread */
-    bool is_flat;     /* SystemTap wrote the stack, and its lines have lost their indentation */
-    bool is_parted;   /* the last line was blank: DTrace may print the program's stack after that of the kernel */
-    bool is_too_long; /* the current stack has more bytes than a line may have */
+    size_t map_end;    /* where the name of a later map ends, with which `texts` begins; 0: it is the first one */
+    size_t part_end;   /* how many frames are before the last key of the map or stack of another kind */
+    size_t indent;     /* where the first frame begins in its line */
+    bool is_map;       /* the stack is part of a bpftrace map */
+    bool is_histogram; /* the lines of a histogram follow, each with a count */
+    bool had_thread;   /* the last stack that ended named its thread */
+    bool is_flat;      /* SystemTap wrote the stack, and its lines have lost their indentation */
+    bool is_parted;    /* the last line was blank: DTrace may print the program's stack after that of the kernel */
+    bool is_too_long;  /* the current stack has more bytes than a line may have */
 };
 
 /* What a line is. */

@@ -364,7 +364,7 @@ static const struct foreign FOREIGNS[] = {
     {"collapsed stacks after their counts, as uniq -c writes them",
      "awk '{n=$1;sub(/^ *[0-9]+ /,\"\");print $0,n}' FILE | gecko-convert -", CONTENT_TEXT,
      .recognises = has_counts_first},
-    {"output of bpftrace without a map of stacks", BPFTRACE, MAGIC("Attaching "), PARTS(TEXT(" probe"), TEXT("...\n"))},
+    {"output of bpftrace without a map that counts stacks", BPFTRACE, MAGIC("Attach"), PARTS(TEXT(" probe"))},
     {"a profile of coz", HOLDS_NO_STACKS, MAGIC("startup\ttime=")},
     {"a graph (DOT)", FROM_ITS_TRACE, MAGIC("digraph ")},
     {"metrics of Prometheus", HOLDS_NO_STACKS, PARTS(TEXT("# TYPE "), TEXT(" counter\n"))},

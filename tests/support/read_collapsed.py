@@ -156,6 +156,39 @@ def collapse_block(lines):
     return [root] + [printed_frame(frame) for frame in frames[-2::-1]], True
 
 
+ENTRY = re.compile(r"entry_SYSCALL|do_syscall_64|asm_|el0|ret_from")
+
+
+def map_thread(keys):
+    """Returns the thread that the keys of a map name: their texts, and the numbers as pid and tid."""
+    name, ids = [], []
+    for key in filter(None, re.split(r", *", keys)):
+        is_id = key.isdigit() and (not ids or len(ids) == 1 and int(key) >= int(ids[0]))
+        (ids if is_id else name).append(key)
+    if not name or not ids:
+        return ", ".join(name or ids)
+    return f"{', '.join(name)}-{'/'.join(ids)}"
+
+
+def collapse_maps(text):
+    """Yields the frames of each stack in maps of bpftrace, whether the first one is a thread, and its count."""
+    first = None
+    for name, key, value, buckets in re.findall(r"(?ms)^(@\w*)\[([^\]]*?\n.*?)\]: ?(.*?)\n((?:[\[(].*\|\n)*)", text):
+        parts = [[line.strip() for line in part.splitlines()] for part in re.split(r"(?m)^,", key)]
+        before = [part[0] for part in parts]
+        parts = [[printed_frame(line) for line in part[1:] if line][::-1] for part in parts]
+        parts = [part for part in parts if part]
+        if len(parts) > 1 and ENTRY.match(parts[1][0]):
+            parts.reverse()
+        first = first or name
+        thread = map_thread(", ".join(text.strip(", ") for text in before))
+        root = ([thread] if thread else []) + ([name] if name != first else [])
+        frames = root + [frame for part in parts[::-1] for frame in part]
+        for count in [value] if value else re.findall(r"(\d+) *\|@", buckets):
+            if count.isdigit():
+                yield (frames, bool(thread)), count
+
+
 def collapse_printed(data):
     """Collapses stacks that bcc, bpftrace, DTrace and SystemTap print; also returns whether they name threads."""
     text = data.decode("utf-8", "each")
@@ -167,12 +200,7 @@ def collapse_printed(data):
     # DTrace writes which probe has printed, and a blank line between the stacks of the kernel and the program.
     text = re.sub(r"(?m)^ +\d+ +\d+ +\S*:\S* *$", "", text)
     text = re.sub(r"(?m)^( +\S*`.*\n)\n(?= +\S)", r"\1", text)
-    blocks = []
-    for frames, keys, count in re.findall(r"(?ms)^@\w*\[\n(.*?)^(?:, (.*?))?\]: (\d+)$", text):
-        lines = [line.strip() for line in frames.splitlines() if line.strip(", ")]
-        comm, pid = (keys.split(", ") + [""])[:2]
-        blocks.append((lines + ([f"- {comm} ({pid})" if pid else f"waker: {comm}"] if comm else []), count))
-    blocks = [(collapse_block(lines), count) for lines, count in blocks or printed_blocks(text)]
+    blocks = list(collapse_maps(text)) or [(collapse_block(lines), count) for lines, count in printed_blocks(text)]
     folded = "".join(f"{';'.join(frames)} {count}\n" for (frames, _), count in blocks)
     return folded.encode(), any(has_thread for (_, has_thread), _ in blocks)
 
