@@ -1,6 +1,6 @@
 /* Threads one after another, of two lengths: one that works for about 2.5 milliseconds, then three for 0.3. The sampler
- * finds few of the short ones in time, and the long ones must not get their time. Which stacks the long ones have is
- * measured by `threads`. */
+ * finds few of the short ones before they end, and the long ones must not get their time. `threads` measures the stacks
+ * of the long ones. */
 #include <pthread.h>
 
 #include "measure.h"

@@ -5,8 +5,8 @@
  *     function NAME NANOSECONDS   processor time in a function and its callees
  *     cut COUNT                   system calls that a signal cut short
  *
- * Lengths of work and waits are pseudo-random, because equal ones may keep time with the sampler's clocks, which then
- * find the same function each time. */
+ * Lengths of work and waits are pseudo-random. Equal ones might fall into step with the sampler's clocks, which would
+ * then find the same function each time. */
 #pragma once
 
 #include <inttypes.h>
@@ -16,7 +16,7 @@
 #include <stdlib.h>
 #include <time.h>
 
-/* One program reports at most so many functions. */
+/* The most functions that one program reports. */
 enum { FUNCTION_COUNT_MAX = 8 };
 
 /* What one thread measures. Each thread has its own, and the first thread adds them up. */
@@ -39,7 +39,7 @@ static inline uint64_t work(uint64_t value, uint64_t steps) {
     return value;
 }
 
-/* Some more on a slow processor, some less on a fast one. The shares do not depend on it. */
+/* A microsecond of work takes longer on a slow processor. The shares do not depend on that. */
 enum { STEPS_PER_US = 700 };
 
 /* ---- Processor time. ---- */

@@ -1,7 +1,8 @@
-/* Threads that share a lock, work a little under it and a little outside of it. Nearly each lock has to be waited for.
+/* Threads that share a lock, and work a little with and a little without it. Threads wait for the lock nearly every
+ * time.
  *
- * Reading a clock takes long while other threads use the same processor. So few units of work are measured, and the
- * others take as long for each of their steps. */
+ * Reading a clock takes long while other threads use the same processor. So only few units of work are measured. The
+ * steps of the others are taken to last as long. */
 #include <stdbool.h>
 
 #include "workers.h"

@@ -31,7 +31,7 @@ import threading
 
 LIMIT_POINTS = 3
 CERTAIN_POINTS = 0.7
-# So few rounds do not tell their scatter, and so many are enough on the busiest machine.
+# Fewer rounds do not show how much they vary. More are not needed even on the busiest machine.
 ROUND_COUNT_MIN, ROUND_COUNT_MAX = 10, 200
 # Nearly all processor time of a program must be in its profile.
 TIME_PERCENT = 3
@@ -51,9 +51,9 @@ CASES = {
     "faults of large pages": ["faults", "1000", "large"],
 }
 CONDITIONS = ["as it is", "without events", "beside busy loops"]
-# Clock ticks do not see what the scheduler does with interrupts disabled when a thread begins and ends its wait: the
-# kernel's own division into user and system time is wrong by as much. On virtual machines, this takes several percent.
-# Of threads that live for less than a tick, ticks tell nothing: only the sum of their time is known.
+# Clock ticks miss what the scheduler does with interrupts disabled when a thread begins and ends its wait: the kernel's
+# own division into user and system time is wrong by as much. On virtual machines, this takes several percent. Ticks
+# show nothing of threads that live for less than a tick: only the sum of their time is known.
 TICK_LIMITS = {"burst": 10, "threads": 100, "lengths": 100}
 # On a busy machine, the sampler finds a thread late, and stacks show the end of a short one: at ten times as much other
 # work as there are processors, functions of `threads` are off by 12 points. Only the sum of their time is known there.
@@ -62,7 +62,7 @@ LIMITS = {"threads": 100, "lengths": 15}
 
 
 class Fault(Exception):
-    """Raised if a round fails in a way that chance does not explain."""
+    """Raised if a round fails for a reason that chance does not explain."""
 
 
 class Truth:
@@ -220,7 +220,7 @@ def record(build, words, variables, load):
 
 
 def check_round(truth, profile, condition):
-    """Raises a fault for whatever chance does not explain."""
+    """Raises a Fault for the first error that chance does not explain."""
     if truth.cut_count:
         raise Fault(f"{truth.cut_count} system calls were cut short")
     if any(name.startswith("libgecko_") for name in profile.libraries):

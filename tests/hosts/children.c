@@ -1,4 +1,4 @@
-/* Test programs whose forked children do at once what a sampler that begins later must not disturb. */
+/* Test programs whose forked children act right after the fork. A sampler that begins later must not disturb them. */
 #include <dirent.h>
 #include <linux/filter.h>
 #include <linux/seccomp.h>
@@ -144,7 +144,7 @@ static void sleep_at_once(void) { printf("slept %d\n", nanosleep(&nap, NULL)); }
 
 static void poll_at_once(void) { printf("polled %d\n", poll(NULL, 0, 40)); }
 
-/* The waits of a program with a handler must not be made again, so they must not be interrupted. */
+/* A wait of a program with a handler is not restarted after a signal, so nothing may interrupt it. */
 static void wait_with_handler(void) {
     enum { TIMES = 10 };
     signal(SIGUSR1, count_handled);
@@ -162,7 +162,7 @@ static void *work_on(void *unused) {
     return unused;
 }
 
-/* The thread that the timer's signal would go to ends. */
+/* Ends the thread to which the timer would send its signal. */
 static void end_first(void) {
     pthread_t thread;
     pthread_create(&thread, NULL, work_on, NULL);

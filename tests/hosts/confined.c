@@ -98,8 +98,8 @@ static void filter_calls_and_work(bool is_for_all) {
 static void filter_calls(void) { filter_calls_and_work(false); }
 static void filter_calls_of_all(void) { filter_calls_and_work(true); }
 
-/* Forbids what the kernel does after a handler, and calls that only a recorder makes here. Then works in a thread and
- * in a child, and returns. */
+/* Forbids the system call that returns from a handler, and calls that only a recorder makes here. Then works in a
+ * thread and in a child, and returns. */
 static void filter_handlers(void) {
 #define FORBID(name) \
     BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_##name, 0, 1), BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_KILL_PROCESS)
@@ -159,7 +159,7 @@ enum { TRANSFER_BYTES = 1 << 22, TRANSFER_COUNT = 6 };
 
 static char transferred[TRANSFER_BYTES];
 
-/* Reads all that a child of this program is sent, in small parts. */
+/* Reads all that this program sends to its child, in small parts. */
 static pid_t make_reader(int ends[2]) {
     fflush(stdout);
     pid_t pid = pipe(ends) == 0 ? fork() : -1;
@@ -181,7 +181,7 @@ static void *write_parts(void *file) {
     ssize_t part = 1;
     bool is_by_parts = false;
     while (part > 0 && done < TRANSFER_BYTES) {
-        /* Half of what is left, so that both functions write much. */
+        /* Half of what is left, so that each function writes many bytes. */
         const size_t bytes_count = (TRANSFER_BYTES - done + 1) / 2;
         const struct iovec rest = {transferred + done, bytes_count};
         part = is_by_parts ? writev(*(int *)file, &rest, 1) : write(*(int *)file, rest.iov_base, rest.iov_len);
@@ -191,7 +191,7 @@ static void *write_parts(void *file) {
     return NULL;
 }
 
-/* Transfers and waits under a filter that allows this and signals, but no questions about files and handlers. */
+/* Transfers data and waits under a filter that allows this and signals, but no calls that query files and handlers. */
 static void filter_and_transfer(void) {
     struct sock_filter filter[] = {
         BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr)),
@@ -257,7 +257,7 @@ static int find_c_library(struct dl_phdr_info *object, size_t unused, void *code
     return 1;
 }
 
-/* Has the kernel allow only system calls that the C library makes. The handler notes the others. */
+/* Makes the kernel allow only system calls of the C library. The handler notes the others. */
 static void dispatch_calls(void) {
     enum { ROUND_COUNT = 3 };
     ElfW(Phdr) code = {0};

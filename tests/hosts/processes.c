@@ -35,8 +35,8 @@ static int end_in_clone(void *unused) {
     _exit(7);
 }
 
-/* Creates the first process of a namespace, and in it that of another one, which shares its memory and so has its pid
- * twice. The parent works after the end of that one. */
+/* Creates the first process of a namespace. That process creates the first one of another namespace, which shares its
+ * memory and has the same pid. The parent works after the end of that one. */
 static void make_first_of_first(void) {
     enum { STACK_BYTES = 1 << 20 };
     char *stack = mmap(NULL, STACK_BYTES, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
@@ -167,7 +167,8 @@ static void record_twice(void) {
     for (int i = 0; sample && i < 2; i++) sample();
 }
 
-/* Starts a thread, and records before the thread has a processor: the first call finds that the process is new. */
+/* Starts a thread, and records before the thread gets a processor: the first recording call finds that the process is
+ * new. */
 static void start_and_record(void) {
     int counter = 0;
     pthread_t thread;
@@ -196,7 +197,7 @@ static void clone_and_start(void) {
 static void *page_of_attributes;
 static volatile pid_t forked_pid;
 
-/* Is called once, within pthread_create, which goes on in the parent and in the child. If another fault called it again
+/* Called once, within pthread_create, which continues in the parent and in the child. If another fault called it again
  * in both, and so on, the processes would fill the machine. */
 static void fork_and_record(int number) {
     static volatile sig_atomic_t has_forked;
@@ -222,7 +223,7 @@ static void fork_within_create(void) {
     printf("parent %d, child %d\n", counter, wait_for(forked_pid));
 }
 
-/* The address of the arguments is invalid, which the kernel reports. */
+/* Passes an invalid address of the arguments. The kernel reports this. */
 static void clone_wrongly(void) {
     long result = syscall(SYS_clone3, 8L, 88L);
     printf("%ld, error %d\n", result, errno);

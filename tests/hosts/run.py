@@ -33,8 +33,8 @@ VARIABLES = {"forbid-counter": MONOTONIC, "confine-strictly": MONOTONIC, "read-w
 # At least this share of the samples with processor time must have callers, unless the case hides them.
 STACK_SHARE = 0.95
 LOWER_SHARES = {
-    # The kernel does not tell the sampler of their children what threads wait in. So a thread that is on no processor,
-    # as happens on a busy machine, is left alone.
+    # The kernel does not show the sampler of their children what threads wait in. So a thread that has no processor, as
+    # happens on a busy machine, is not sampled.
     "change-root": 0.5,
     "change-root-with-own-storage": 0.5,
     "give-up-rights": 0.5,
@@ -56,7 +56,7 @@ LOWER_SHARES = {
     "set-in-child": 0,
     "share-signals-at-once": 0,
 }
-# These make it hard to take stacks, so they must have at least so many samples with processor time.
+# These make it hard to take stacks, so they must have at least BUSY_COUNT_MIN samples with processor time.
 MUST_BE_SAMPLED = {"block-then-handle", "block-then-read", "change-root", "coroutines", "end-first-at-once",
                    "end-with-all-blocked",
                    "execute-at-once", "filter-at-once", "filter-calls", "forbid-files", "give-up-rights", "handle-all",
@@ -67,7 +67,7 @@ MUST_BE_SAMPLED = {"block-then-handle", "block-then-read", "change-root", "corou
 MUST_SHOW_WORK = {"jump-out-of-wait", "jump-out-of-wait-and-wait", "work-in-handler"}
 WORK_SHARE = 0.7
 BUSY_COUNT_MIN = 20
-# What the processor time of a short process becomes that no sample stands for.
+# The function of a sample for processor time of a short process that no other sample stands for.
 BETWEEN_SAMPLES = "(between samples)"
 FEW_COUNT = 3
 # Shares of samples vary by chance. On a busy machine the sampler comes late and misses stacks, and later ones stand for
@@ -135,11 +135,11 @@ def count_stacks(profile):
 
 
 def stack_faults(case, place, counts, round_count):
-    """Yields what is wrong with the sums of count_stacks in so many rounds."""
+    """Yields what is wrong with the sums of count_stacks over round_count rounds."""
     busy, whole, working = counts
     if case in MUST_BE_SAMPLED and busy < BUSY_COUNT_MIN * round_count:
         yield f"only {busy} samples at work"
-    # Of a few samples, some may be without.
+    # If there are only a few samples, some may have no callers.
     share = LOWER_SHARES.get(" ".join([case, *place]), LOWER_SHARES.get(case, STACK_SHARE))
     if whole + FEW_COUNT * round_count < busy * share:
         yield f"only {whole} of {busy} samples at work have callers"

@@ -17,7 +17,7 @@
 
 enum { WORK_MS = 20 };
 
-/* Of libraries/late_rounds.c. */
+/* Defined by libraries/late_rounds.c. */
 extern atomic_int late_call_count;
 
 static const int candidates[] = {SIGURG, SIGWINCH};
@@ -278,7 +278,7 @@ static void block_and_send(void) {
     for (int i = 0; i < 2; i++) block_and_send_one(candidates[i]);
 }
 
-/* Does the same while the sampler is late: its clocks must not send the signal once the program has handled it. */
+/* Runs block_and_send while the sampler is late: its clocks must not send the signal once the program handles it. */
 static void block_beside_late_sampler(void) {
     work(WORK_MS);
     for (int i = 0; i < 2; i++) {
@@ -325,7 +325,7 @@ static void *work_a_little(void *unused) {
     return unused;
 }
 
-/* Has many threads, one after another, which block all signals up to their end. */
+/* Starts many threads, one after another, which block all signals until they end. */
 static void end_with_all_blocked(void) {
     enum { THREAD_COUNT = 300 };
     sigset_t pending;
@@ -373,7 +373,7 @@ static void wait_for_a_while(void) {
     printf("%d and %d\n", first + second, first == SIGURG || second == SIGURG);
 }
 
-/* Is sent SIGURG while that is blocked. Nothing else may wait for the program then. */
+/* Receives SIGURG while the program blocks it. No other signal may be pending then. */
 static void be_sent_while_blocked(void) {
     const struct timespec no_time = {0, 0};
     sigset_t all;

@@ -1,4 +1,4 @@
-/* Test programs that transfer much by one call, which a signal would cut short. */
+/* Test programs that transfer many bytes by one call, which a signal would cut short. */
 #include <errno.h>
 #include <fcntl.h>
 #include <setjmp.h>
@@ -112,7 +112,7 @@ static ssize_t by_sendto(int file, const void *bytes, size_t count) {
     return sendto(file, bytes, count, MSG_NOSIGNAL, NULL, 0);
 }
 
-/* Sends a file without the bytes passing through the program. */
+/* Sends a file by the kernel, without reading it. */
 static ssize_t by_sendfile(int file, const void *bytes, size_t count) {
     static int source = -1;
     off_t offset = 0;
@@ -171,7 +171,7 @@ static void write_to_terminal(void) {
     print_writes(ends, by_write, TERMINAL_BYTES);
 }
 
-/* A handler of the program cuts a write short that nobody reads. The alarm repeats because the first one may come
+/* A handler of the program cuts short a write that nobody reads. The alarm repeats because the first one may come
  * before the write. */
 static void write_until_alarm(void) {
     enum { ALARM_COUNT = 20, ALARM_US = 20000 };
@@ -195,7 +195,7 @@ static void jump(int number) {
     siglongjmp(before_write, 1);
 }
 
-/* Leaves writes that nobody reads by a jump. The thread has stacks afterwards. */
+/* Jumps out of writes that nobody reads. The thread must have stacks afterwards. */
 static void jump_out_of_write(void) {
     enum { JUMP_COUNT = 5, ALARM_US = 30000 };
     static char bytes[WRITE_BYTES];
@@ -215,7 +215,7 @@ static void jump_out_of_write(void) {
     printf("%d jumps\n", jump_count);
 }
 
-/* A writer that does not wait gets what there is room for. */
+/* A non-blocking write writes as much as there is room for. */
 static void write_without_waiting(void) {
     static char bytes[WRITE_BYTES];
     int ends[2];
@@ -229,7 +229,7 @@ static void write_without_waiting(void) {
 
 /* ---- Allocating. ---- */
 
-/* The functions are those of libraries/allocation.c. */
+/* libraries/allocation.c defines the functions. */
 static void allocate_files(void) {
     for (int i = 0; i < 2; i++) {
         printf("%d\n", fallocate(-1, 0, 0, 1));

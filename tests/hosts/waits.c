@@ -1,5 +1,5 @@
-/* Test programs that wait. None of their waits may be cut short but by handlers of their own, and they must learn of
- * those. */
+/* Test programs that wait. Only handlers of their own may cut their waits short, and the programs must find out that
+ * these did. */
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
@@ -231,7 +231,7 @@ static void note_signal(int number) {
     has_come = 1;
 }
 
-/* No such signal comes. */
+/* The program never gets this signal. */
 static void wait_with_idle_handler(void) {
     signal(SIGUSR1, note_signal);
     wait_in_all_ways();

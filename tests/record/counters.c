@@ -1,5 +1,6 @@
-/* Preloaded into `record`, stands for an older kernel on a processor that counts events, as virtual machines mostly do
- * not: the processor's clock is behind all of them. With LACKS_CYCLES, the first processor counts none. */
+/* Preloaded into `record`, imitates an older kernel on a processor that counts events, which virtual machines mostly
+ * lack. The kernel's processor clock stands in for all of these events. With LACKS_CYCLES, the first processor counts
+ * none. */
 #include <dlfcn.h>
 #include <errno.h>
 #include <linux/perf_event.h>

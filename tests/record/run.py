@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Tests `gecko-convert record` where the kernel allows it to record. Says so loudly where not.
+"""Tests `gecko-convert record` where the kernel allows recording. Elsewhere it says loudly that nothing was tested.
 
 usage: tests/record/run.py BUILD [CASE...]
 
@@ -136,7 +136,7 @@ def find_tool(name):
 
 
 def remove_maps(output):
-    """Removes what programs that generate code have written beside the recording."""
+    """Removes files that programs which generate code have written beside the recording."""
     for line in output.splitlines():
         if line.startswith("pid "):
             for path in (f"/tmp/perf-{line[4:]}.map", f"/tmp/jit-{line[4:]}.dump"):
@@ -218,8 +218,8 @@ def names_tell_the_command_lines_of_children(folder):
 
 
 def what_is_recorded_is_written_soon(folder):
-    """If the recording program is killed, what it has not written is lost."""
-    # So few samples of so small stacks would fill the buffer after many minutes.
+    """If `record` is killed, samples that it has not written yet are lost."""
+    # A few samples of small stacks fill the buffer only after many minutes.
     options = ["-F", "1", "--trace", "t.perf", "-o", "p.json"]
     with subprocess.Popen(["sh", "-c", "while :; do :; done"], env={}) as running, subprocess.Popen(
             [program, "record", *options, "-p", str(running.pid)], cwd=folder, stdin=subprocess.DEVNULL,
@@ -476,7 +476,7 @@ def generated_code_in_containers_has_names(folder):
 
 
 def running_children_name_the_code_of_their_parents(folder):
-    """Their forks were before the recording."""
+    """The processes were forked before the recording."""
     build_generated(folder)
     inside = ["unshare", "--pid", "--fork", "--kill-child", "--mount", "sh", "-c",
               "mount -t tmpfs none /tmp && exec ./generated fork"]
@@ -498,7 +498,7 @@ def running_children_name_the_code_of_their_parents(folder):
 
 
 def jitdumps_in_a_private_folder_have_names(folder):
-    """As a service with PrivateTmp has it: its /tmp is another folder of the same file system."""
+    """A service with PrivateTmp has such a /tmp: another folder of the same file system."""
     if os.geteuid() != 0:
         return
     build_generated(folder)
@@ -1163,7 +1163,7 @@ def limit(name, soft, hard=None):
 
 
 def files_are_too_few_for_all_threads(folder):
-    """Records a process of 41 threads with files for some 4 of them, and 64 files that the recording must leave over."""
+    """Records a process of 41 threads with descriptors for about 4 of them, and 64 that the recording must leave free."""
     done = threading.Event()
     threads = [threading.Thread(target=done.wait, daemon=True) for _ in range(40)]
     for thread in threads:

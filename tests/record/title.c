@@ -1,5 +1,5 @@
 /* Forks processes that write titles over their arguments, as servers do, and work until their parent has ended: one at
- * once, and one that later names itself, too. */
+ * once, and one later, after it has also changed its name. */
 #include <stdio.h>
 #include <string.h>
 #include <sys/prctl.h>

@@ -75,7 +75,7 @@ static inline bool freezer_init(struct freezer *freezer) {
     return is_made;
 }
 
-/* Returns when the process is frozen, or false if it cannot be. */
+/* Freezes the process, and waits until it is frozen. Returns false if that fails. */
 static inline bool freezer_freeze(const struct freezer *freezer, pid_t pid) {
     char text[32];
     snprintf(text, sizeof text, "%ld", (long)pid);

@@ -64,7 +64,7 @@ static inline void dump_load(struct dump *dump, uint64_t time_ns, uint64_t addre
     dump_number(dump, 0xc3c3c3, 3);
 }
 
-/* Adds the call frame information of the next code, and a table of which only the size is told. */
+/* Adds the call frame information of the next code, with the size of a table that is left out. */
 static inline void dump_unwinding(struct dump *dump, const char *eh_frame, uint64_t size, uint64_t table_size) {
     dump_head(dump, 4, 40 + strlen(eh_frame), 0);
     dump_number(dump, size, 8);

@@ -1,5 +1,5 @@
-/* Forked processes that make calls of the recorder when the test tells them to. Each order is answered, so no test
- * depends on time. */
+/* Forked processes that call the recorder when the test tells them to. They answer each order, so no test depends on
+ * time. */
 #pragma once
 
 #include <errno.h>

@@ -1,6 +1,6 @@
 /* Stands in for the C library's fallocate. The descriptor -1 is a file in memory, as many kernels allocate it: any
- * signal ends the call, however far it has come. A read from /dev/zero shows whether a signal has arrived, because it
- * is cut short then. */
+ * signal ends the call, even if it is nearly complete. A read from /dev/zero shows whether a signal has arrived,
+ * because the signal cuts it short. */
 #undef _FILE_OFFSET_BITS
 #include <errno.h>
 #include <fcntl.h>
