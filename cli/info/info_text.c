@@ -173,8 +173,19 @@ static void append_counts(struct chunk_list *text, const struct info *info) {
     chunk_list_format(text, "%" PRIu64 "\n", info->allocation_count);
 }
 
+/* Returns whether an earlier fact has the same value under a name of its own: perf calls the arguments "cmdline", and
+ * the device "hostname". */
+static bool is_repeated(const struct info *info, const struct info_fact *fact) {
+    COLUMN_EACH(const struct info_fact, known, &info->facts) {
+        if (!text_equal(known->section, TEXT("recording")) || known == fact) return false;
+        if (text_equal(known->value, fact->value)) return true;
+    }
+    return false;
+}
+
 static void append_facts(struct chunk_list *text, const struct info *info) {
     COLUMN_EACH(const struct info_fact, fact, &info->facts) {
+        if (is_repeated(info, fact)) continue;
         char label[TEXT_BYTES];
         printable_copy(label, sizeof label, fact->label);
         append_label(text, label);
