@@ -74,6 +74,13 @@ size_t dialect_frame_end(struct text text, size_t start) {
 
 /* ---- Frames. ---- */
 
+static bool has_ending(struct text path, const struct text *endings, size_t count) {
+    for (size_t i = 0; i < count; i++)
+        if (text_ends_with(path, endings[i])) return true;
+    return false;
+}
+#define HAS_ENDING(path, endings) has_ending(path, endings, sizeof(endings) / sizeof *(endings))
+
 /* Marks at the end of a name, by stackcollapse-perf.pl, stackcollapse-bpftrace.pl, the tools of bcc and async-profiler.
  */
 static const struct {
@@ -119,6 +126,18 @@ static void take_module(struct collapsed_frame *frame) {
     frame->library = text_base_name(module);
 }
 
+/* Takes the module off "kernel32.dll!BaseThreadInitThunk", as tools of Windows, VTune and PerfView write it. */
+static void take_windows_module(struct collapsed_frame *frame) {
+    static const struct text endings[] = {TEXT(".dll"), TEXT(".DLL"), TEXT(".exe"),
+                                          TEXT(".EXE"), TEXT(".sys"), TEXT(".so")};
+    size_t mark = text_find(frame->name, '!');
+    struct text module = text_slice(frame->name, 0, mark), name = text_from(frame->name, mark + 1);
+    if (!name.bytes_count || !HAS_ENDING(module, endings)) return;
+    size_t folder_end = text_find_last(module, '\\');
+    frame->name = name;
+    frame->library = folder_end < module.bytes_count ? text_from(module, folder_end + 1) : module;
+}
+
 static void take_mark(struct collapsed_frame *frame) {
     for (size_t i = 0; i < sizeof MARKS / sizeof *MARKS; i++) {
         struct text mark = MARKS[i].mark, name = frame->name;
@@ -155,16 +174,10 @@ static void parse_marked_name(struct text text, struct collapsed_frame *frame) {
     bool is_java = frame->kind == FRAME_JIT || frame->kind == FRAME_INTERPRETED || frame->kind == FRAME_C1;
     if (is_java || frame->is_inlined) take_java_place(frame);
     take_module(frame);
+    take_windows_module(frame);
     /* Tools write these between the stacks of the program and the kernel, and of a sleeper and its waker. */
     if (text_equal(text, TEXT("-")) || text_equal(text, TEXT("--"))) frame->kind = FRAME_SEPARATOR;
 }
-
-static bool has_ending(struct text path, const struct text *endings, size_t count) {
-    for (size_t i = 0; i < count; i++)
-        if (text_ends_with(path, endings[i])) return true;
-    return false;
-}
-#define HAS_ENDING(path, endings) has_ending(path, endings, sizeof(endings) / sizeof *(endings))
 
 static bool is_library(struct text path) {
     static const struct text endings[] = {TEXT(".so"), TEXT(".dylib"), TEXT(".dll"), TEXT(".pyd")};
@@ -215,7 +228,9 @@ static bool parse_py_spy_frame(struct text text, struct collapsed_frame *frame) 
     struct text place = text_slice(text, open + 1, text.bytes_count - 1);
     uint32_t line = 0;
     bool is_nowhere = text_equal(place, TEXT(":0"));
-    bool is_place = is_nowhere || cursor_take_last_place(&place, &line) || is_library(place) ||
+    bool has_no_line = text_ends_with(place, TEXT(":-1")); /* phpspy, in PHP's own functions */
+    if (has_no_line) place.bytes_count -= 3;
+    bool is_place = is_nowhere || has_no_line || cursor_take_last_place(&place, &line) || is_library(place) ||
                     HAS_ENDING(place, certain) || is_native(place);
     if (!is_place || !place.bytes_count) return false;
     frame->name = text_slice(text, 0, open - 1);

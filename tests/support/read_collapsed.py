@@ -39,7 +39,7 @@ JAVA = re.compile(rf"\[*L[^;()]+;(?=::|\.)|\((?:{JAVA_TYPE})+\)(?:{JAVA_TYPE}(?=
 FRAMES = {
     "async": None,
     "austin-1": re.compile(r"(?s)(.+?) \(.*\)(?:;L\d+)?\Z"),
-    "py-spy": re.compile(r"(?s)(.+?) \((?:.*:\d+|.*\.so[.\d]*|.*\.(?:pyx?|cc|c|cpp|cxx|h|hpp|rs|go|S)|python[.\d]*|<.*>)\)\Z"),
+    "py-spy": re.compile(r"(?s)(.+?) \((?:.*:-?\d+|.*\.so[.\d]*|.*\.(?:pyx?|cc|c|cpp|cxx|h|hpp|rs|go|S)|python[.\d]*|<.*>)\)\Z"),
     "austin": re.compile(r"(?s).*[./\\<].*:(?!\d+:)([^:]+):\d+\Z"),
     "rbspy": re.compile(r"(?s)(.+?) - (?:.+:\d+|.+\.rb|\(?unknown\)?)\Z"),
     "sample": None,
@@ -67,6 +67,9 @@ GENERATED = [re.compile(r"(?:JS|LazyCompile|Function|Script|Eval):(?!:)[*+^~]*(.
              re.compile(r"py::([^:]*):[^:].*\Z"),
              re.compile(r"(.+)\[(?:PreStub|PreJIT|MinOptJitted|Optimized|QuickJitted|OptimizedTier1|OptimizedTier1OSR|"
                         r"InstrumentedTier|InstrumentedTierOptimized)\]\Z")]
+
+# The module that tools of Windows write.
+WINDOWS_MODULE = re.compile(r"(?s)\A[^!]+\.(?:dll|DLL|exe|EXE|sys|so)!(?=.)")
 
 # What ends a name of Rust.
 RUST_HASH = re.compile(r"::h[0-9a-f]{16}\Z")
@@ -306,7 +309,7 @@ def name_of(dialect, frame):
         match = generated.match(plain)
         if match:
             return match.group(1) or "(anonymous)"
-    return demangled(MODULE.sub(r"\1", plain))
+    return demangled(WINDOWS_MODULE.sub("", MODULE.sub(r"\1", plain)))
 
 
 @functools.lru_cache(None)
