@@ -109,7 +109,10 @@ static bool refuse(struct jit *jit, enum jit_note note) {
 
 /* Another process with the same pid wrote a file that was changed at another time. */
 static bool is_of_process(const struct jit_process *process, const struct stat *status) {
-    int64_t changed_ns = status->st_mtim.tv_sec * INT64_C(1000000000) + status->st_mtim.tv_nsec;
+    int64_t changed_ns;
+    bool is_beyond = __builtin_mul_overflow(status->st_mtim.tv_sec, INT64_C(1000000000), &changed_ns) ||
+                     __builtin_add_overflow(changed_ns, status->st_mtim.tv_nsec, &changed_ns);
+    if (is_beyond) changed_ns = status->st_mtim.tv_sec < 0 ? INT64_MIN : INT64_MAX;
     return changed_ns >= process->changed_first_ns && changed_ns <= process->changed_last_ns;
 }
 

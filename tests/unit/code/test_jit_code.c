@@ -1,4 +1,5 @@
 /* Tests names of generated code, by the time at which the code was there. */
+#include <fcntl.h>
 #include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -219,6 +220,24 @@ TEST(files_of_other_processes_with_the_pid_of_the_parent_do_not_count, set_up, t
     parents[1].serial = 3;
     jit_fork(&test.jit, &child, &parents[1]);
     assert_name_in(PID + 1, CODE, "second");
+}
+
+/* Such a time does not fit into nanoseconds. */
+TEST(a_file_changed_after_2262_is_that_of_no_process_before, set_up, tear_down) {
+    const struct timespec times[] = {{.tv_sec = INT64_C(20000000000)}, {.tv_sec = INT64_C(20000000000)}};
+    assert_int_equal(utimensat(AT_FDCWD, path_of("jit-77.dump"), times, 0), 0);
+    offer("jit-77.dump");
+    assert_name(CODE, 100, "first", CODE);
+    const struct jit_process child = process_of(PID + 1);
+    struct jit_process parent = process_of(PID);
+    parent.serial = 1;
+    parent.changed_first_ns = 0;
+    jit_fork(&test.jit, &child, &parent);
+    assert_name_in(PID + 1, CODE, "second");
+    parent.changed_last_ns = INT64_MAX - 1;
+    parent.serial = 2;
+    jit_fork(&test.jit, &child, &parent);
+    assert_int_equal(jit_find(&test.jit, &child, CODE, INT64_MAX), 0);
 }
 
 /* ---- Call frame information. ---- */
