@@ -1,6 +1,7 @@
 /* Merges what describes recordings: their weights, and the machine and program. */
 #include <inttypes.h>
 
+#include "libconvert/base/byte_buffer.h"
 #include "libconvert/base/cursor.h"
 #include "merge_steps.h"
 
@@ -165,22 +166,23 @@ static struct text take_from_list(struct text *list) {
     return first;
 }
 
-static bool is_in_list(struct text list, struct text wanted) {
-    while (list.bytes_count)
-        if (text_equal(take_from_list(&list), wanted)) return true;
-    return false;
-}
-
-/* Adds the programs that wrote an input to the text that the front-end shows as the origin of the profile. */
-static void join_importers(struct profile *whole, struct text importers) {
-    struct text *all = &whole->meta.imported_from;
-    while (importers.bytes_count) {
-        struct text importer = take_from_list(&importers);
-        if (!all->bytes_count)
-            *all = importer;
-        else if (!is_in_list(*all, importer))
-            *all = profile_text_format(whole, "%.*s, %.*s", TEXT_ARGS(*all), TEXT_ARGS(importer));
+/* The front-end shows the programs that wrote the inputs, each once, as the origin of the profile. */
+static void join_importers(const struct merge *merge, struct profile *whole) {
+    struct byte_buffer all = {.failure = whole->failure};
+    struct strings known;
+    strings_init(&known, whole->failure);
+    for (size_t i = 0; i < merge->input_count; i++) {
+        for (struct text rest = merge->inputs[i].profile.meta.imported_from; rest.bytes_count;) {
+            struct text importer = take_from_list(&rest);
+            uint32_t known_count = strings_count(&known);
+            if (strings_intern(&known, importer).index != known_count) continue;
+            if (all.bytes_count) byte_buffer_append(&all, TEXT(", "));
+            byte_buffer_append(&all, importer);
+        }
     }
+    if (all.bytes_count) whole->meta.imported_from = profile_text(whole, byte_buffer_text(&all));
+    strings_fini(&known);
+    byte_buffer_fini(&all);
 }
 
 /* Adds the lines of an input, with its name. The line that says what weights count has no name if it holds for all
@@ -332,11 +334,11 @@ void merge_meta(struct merge *merge, struct profile *whole) {
         const struct merge_input *input = &merge->inputs[i];
         take_facts(meta, &input->profile.meta);
         join_recordings(&whole->recording, &input->profile.recording);
-        join_importers(whole, input->profile.meta.imported_from);
         if (!merge->runs) add_extras(whole, input);
         if (!merge->runs) lose_other_contents(input, &whole->ledger);
         column_append(&whole->events, &input->profile.events);
     }
+    join_importers(merge, whole);
     meta->tells_ledger = meta->was_profile = merge->runs;
     if (merge->runs) add_extras_of_runs(merge, whole);
     meta->is_clock_monotonic = reference->is_clock_monotonic;

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "libconvert/base/memory.h"
 #include "libconvert/merge/merge.h"
 #include "libconvert/profile/cut_stacks.h"
 #include "tests/support/counter_samples.h"
@@ -328,6 +329,27 @@ TEST(test_the_recordings_are_one, begin, end) {
         "3/3 thread 3 5000000000 1 run\n");
     assert_int_equal(whole.start_ns, 3 * SECOND_NS);
     assert_int_equal(whole.end_ns, 20 * SECOND_NS);
+}
+
+/* An input that was merged itself may name any number. Joining them one by one once kept each start of the list. */
+TEST(test_each_importer_is_named_once, begin, end) {
+    enum { IMPORTER_COUNT = 4000, LIMIT_BYTES = 8 * 1024 * 1024 };
+    static char importers[IMPORTER_COUNT * 16], expected[IMPORTER_COUNT * 16];
+    static struct memory_limit limit;
+    size_t used = 0;
+    for (int i = 0; i < IMPORTER_COUNT; i++)
+        used += (size_t)snprintf(importers + used, sizeof importers - used, "%sperf %d", i ? ", " : "", i);
+    snprintf(expected, sizeof expected, "grec, perf 7, perf 0%s", importers + strlen("perf 0"));
+    char *again = strstr(expected + strlen("grec, perf 7"), ", perf 7,");
+    memmove(again, again + strlen(", perf 7"), strlen(again + strlen(", perf 7")) + 1);
+    for (size_t i = 0; i < INPUT_COUNT; i++) add_simple(i, 1 + (int64_t)i, SECOND_NS, "run");
+    part(0)->meta.imported_from = TEXT("grec, perf 7");
+    part(1)->meta.imported_from = part(2)->meta.imported_from = text_of(importers);
+    memory_limit_init(&limit, LIMIT_BYTES);
+    failure.memory = &limit;
+    run();
+    failure.memory = NULL;
+    assert_true(text_equal(whole.meta.imported_from, text_of(expected)));
 }
 
 /* The times of a recording are those of its clock. */
