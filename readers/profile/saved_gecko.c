@@ -9,6 +9,7 @@
 #include "libconvert/format/common_format.h"
 #include "libconvert/format/gecko_format.h"
 #include "libconvert/format/gecko_location.h"
+#include "readers/code/code_spaces.h"
 #include "saved_thread.h"
 
 /* A library, and where the process has mapped it. */
@@ -21,11 +22,13 @@ struct gecko_lib {
 
 struct gecko_process {
     bool is_child;
-    struct column libs;     /* struct gecko_lib */
-    struct column sources;  /* source_id, by the number in locations */
-    struct column pauses;   /* struct paused_range */
-    int64_t end_ns;         /* TIME_NONE: it ended after the profile */
-    thread_id first_thread; /* none: it has no threads */
+    struct column libs; /* struct gecko_lib */
+    struct code_spaces spaces;
+    struct code_space space; /* where they are; their library_id is the row in `libs`, plus 1 */
+    struct column sources;   /* source_id, by the number in locations */
+    struct column pauses;    /* struct paused_range */
+    int64_t end_ns;          /* TIME_NONE: it ended after the profile */
+    thread_id first_thread;  /* none: it has no threads */
     thread_id main_thread;
     struct text title; /* what the main thread calls the process */
     struct text name;  /* what another thread calls it; empty: there is none */
@@ -57,9 +60,8 @@ static void read_rows(struct saved_reader *reader, struct gecko_thread *thread, 
 /* ---- Functions. ---- */
 
 static const struct gecko_lib *find_lib(const struct gecko_process *process, uint64_t address) {
-    COLUMN_EACH(const struct gecko_lib, lib, &process->libs)
-        if (address >= lib->start && address < lib->end) return lib;
-    return NULL;
+    const struct code_mapping *mapping = code_space_find(&process->spaces, process->space, address);
+    return mapping ? column_at(&process->libs, (uint32_t)mapping->library_id - 1) : NULL;
 }
 
 /* Returns whether the location is an address in a library, and then sets the frame's address and library, and the
@@ -368,6 +370,14 @@ static void read_libs(struct saved_reader *reader, void *context) {
         *lib = (struct gecko_lib){.lib = {.is_from_profile = true}};
         saved_read_members(reader, &gecko_lib_shape, &lib->lib, read_lib_part, lib);
     }
+    /* Where libraries overlap, the first one counts. */
+    for (uint32_t row = process->libs.count; row > 0; row--) {
+        const struct gecko_lib *lib = column_at(&process->libs, row - 1);
+        if (lib->end <= lib->start) continue;
+        const struct code_mapping mapping = {
+            .address = lib->start, .size_bytes = lib->end - lib->start, .library_id = row};
+        code_space_map(&process->spaces, &process->space, &mapping);
+    }
 }
 
 /* The texts of a source, and the numbers that say where in its file it begins. */
@@ -491,11 +501,13 @@ static void read_process(struct saved_reader *reader, void *parent) {
         .is_child = parent, .end_ns = TIME_NONE, .first_thread = thread_none(), .main_thread = thread_none()};
     reader->shift_ns = 0;
     column_init(&process.libs, sizeof(struct gecko_lib), failure);
+    code_spaces_init(&process.spaces, failure);
     column_init(&process.sources, sizeof(source_id), failure);
     column_init(&process.pauses, sizeof(struct paused_range), failure);
     saved_read_parts(reader, parts, sizeof parts / sizeof *parts, NULL, &process);
     finish_process(reader, &process);
     COLUMNS_FINI(&process.libs, &process.sources, &process.pauses);
+    code_spaces_fini(&process.spaces);
 }
 
 void saved_gecko_read(struct saved_reader *reader) { read_process(reader, NULL); }

@@ -15,6 +15,17 @@ static const struct text NO_PAYLOAD = TEXT("NoPayloadUserData");
 
 /* ---- Fields. ---- */
 
+/* As many as other readers take. Each marker of a type has room for a value of each field, and each row of a table for
+ * each column, so without limits a few bytes for many of both would cost any amount of memory. */
+enum { FIELD_COUNT_MAX = 128, COLUMN_COUNT_MAX = 64 };
+
+/* Loses the next element if the list is full. */
+static bool lose_beyond(struct saved_reader *reader, const struct column *list, uint32_t count_max) {
+    if (list->count < count_max) return false;
+    saved_lose(reader, TEXT(""), json_skip_counting(reader->json) > 0);
+    return true;
+}
+
 /* A schema as it is read. */
 struct schema_parts {
     struct marker_schema schema;
@@ -55,6 +66,7 @@ static bool read_format_part(struct saved_reader *reader, struct text key, void 
     }
     if (!text_equal(key, TEXT("columns"))) return false;
     JSON_EACH(reader->json) {
+        if (lose_beyond(reader, &parts->columns, COLUMN_COUNT_MAX)) continue;
         struct marker_table_column *column = column_push(&parts->columns);
         if (!column) return true;
         *column = (struct marker_table_column){.format = MARKER_STRING};
@@ -110,6 +122,7 @@ static void describe(struct saved_reader *reader, struct marker_schema *schema, 
 
 static void read_fields(struct saved_reader *reader, struct schema_parts *parts) {
     JSON_EACH(reader->json) {
+        if (lose_beyond(reader, &parts->fields, FIELD_COUNT_MAX)) continue;
         struct field_parts field = {.field = {.format = MARKER_STRING}};
         saved_read_members(reader, &field_shape, &field.field, read_field_part, &field);
         if (text_equal(field.field.key, TEXT(MARKER_STACK_THREAD_KEY))) {

@@ -111,6 +111,26 @@ TEST(test_gecko, begin_profile, end_profile) {
     }
 }
 
+/* Where libraries overlap, the first one counts. One without bytes contains no address. */
+TEST(test_libraries_that_overlap, begin_profile, end_profile) {
+    static const struct text document = TEXT(
+        "{" GECKO_META
+        ",\"libs\":[{\"path\":\"/none\",\"start\":48,\"end\":16},{\"path\":\"/in\",\"start\":32,"
+        "\"end\":48},{\"path\":\"/around\",\"start\":16,\"end\":64,\"offset\":256}],\"threads\":[{\"name\":\"a\","
+        "\"pid\":1,\"tid\":1,\"samples\":" GECKO_SAMPLES ",\"markers\":" GECKO_MARKERS ",\"stackTable\":" GECKO_STACKS
+        ",\"frameTable\":{\"schema\":{\"location\":0},\"data\":[[0],[1],[2],[3],[4]]},\"stringTable\":[\"0x10\","
+        "\"0x20\",\"0x2f\",\"0x3f\",\"0x40\"]}],\"processes\":[]}");
+    read_text(document, 0);
+    static const int32_t addresses[] = {256, 0, 15, 303, ADDRESS_NONE};
+    static const char *const names[] = {"/around", "/in", "/in", "/around"};
+    assert_string_equal(failure.message, "");
+    for (uint32_t i = 0; i < 5; i++) {
+        const struct frame *frame = profile_frame_at(&profile, (frame_id){i});
+        assert_int_equal(frame->address, addresses[i]);
+        if (i < 4) assert_true(text_equal(libs_at(&profile.libs, frame->lib)->path, text_of(names[i])));
+    }
+}
+
 struct refusal {
     struct text document;
     const char *message;
@@ -645,6 +665,32 @@ TEST(test_values_that_are_lost, begin_profile, end_profile) {
     assert_int_equal(count_lost("\"debug\":true,\"extensions\":{\"baseURL\":[\"a\",\"b\"],\"id\":[\"c\",\"d\"]},",
                                 "\"innerWindowID\":[9],", ""),
                      4);
+}
+
+/* Each marker has room for all fields of its type, and each row of a table for all columns. */
+TEST(test_fields_and_columns_beyond_the_limits, begin_profile, end_profile) {
+    enum { GIVEN_COUNT = 300, FIELD_COUNT_MAX = 128, COLUMN_COUNT_MAX = 64 };
+    static char document[64 * 1024];
+    FILE *file = fmemopen(document, sizeof document, "w");
+    fputs(
+        "{\"meta\":{\"interval\":1,\"startTime\":5,\"preprocessedProfileVersion\":70,\"categories\":[{\"name\":"
+        "\"Other\",\"color\":\"grey\",\"subcategories\":[\"Other\"]}],\"markerSchema\":[{\"name\":\"T\",\"display\":[],"
+        "\"fields\":[{\"key\":\"t\",\"format\":{\"type\":\"table\","
+        "\"columns\":[",
+        file);
+    for (int i = 0; i < GIVEN_COUNT; i++) fprintf(file, "%s{\"label\":\"%d\"}", i ? "," : "", i);
+    fputs("]}}", file);
+    for (int i = 1; i < GIVEN_COUNT; i++) fprintf(file, ",{\"key\":\"%d\",\"format\":\"string\"}", i);
+    fputs("]}]}," LIBS "," SHARED "," THREADS "}", file);
+    fclose(file);
+    read_text(text_of(document), 0);
+    assert_string_equal(failure.message, "");
+    const struct marker_schema *schema = column_at(&profile.marker_schemas, 0);
+    assert_int_equal(schema->field_count, FIELD_COUNT_MAX);
+    assert_int_equal(schema->fields[0].column_count, COLUMN_COUNT_MAX);
+    /* The marker has two values without a field. */
+    assert_int_equal(ledger_sum(&profile.ledger, LEDGER_VALUES, LEDGER_LOST),
+                     2 + GIVEN_COUNT - FIELD_COUNT_MAX + GIVEN_COUNT - COLUMN_COUNT_MAX);
 }
 
 TEST(test_deep_nesting, begin_profile, end_profile) {
