@@ -6,6 +6,7 @@
 
 #include "libconvert/base/arena.h"
 #include "libconvert/base/column.h"
+#include "libconvert/base/index_set.h"
 
 /* Short names of the public units and fates. */
 #define LEDGER_LINES      GECKO_CONVERT_LINES
@@ -30,7 +31,8 @@ struct ledger_entry {
 
 struct ledger {
     struct arena causes;
-    struct column entries; /* struct ledger_entry, one for each unit, fate and cause, in order of appearance */
+    struct column entries;  /* struct ledger_entry, one for each unit, fate and cause, in order of appearance */
+    struct index_set index; /* finds entries: an input may have a cause for each of its names */
     uint64_t read[LEDGER_UNIT_COUNT];
 };
 
@@ -48,8 +50,8 @@ unsigned ledger_unit_rank(enum gecko_convert_unit unit);
 void ledger_read(struct ledger *ledger, enum gecko_convert_unit unit, uint64_t count);
 
 /* Enters what became of `count` of a unit. `first` is the place of the first one, or NULL if there is none to point to.
- * A count of 0 enters nothing. Entries with the same unit, fate and cause are added up. The look-up is linear, so a hot
- * loop counts on its own and enters the sum. */
+ * A count of 0 enters nothing. Entries with the same unit, fate and cause are added up. A hot loop counts on its own
+ * and enters the sum. */
 void ledger_enter(struct ledger *ledger, enum gecko_convert_unit unit, enum gecko_convert_fate fate, struct text cause,
                   uint64_t count, const struct position *first);
 
