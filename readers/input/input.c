@@ -208,6 +208,12 @@ bool input_has_more_members(const struct input *input) {
     return false;
 }
 
+uint64_t input_nan_count(const struct input *input) {
+    for (; input; input = input->below)
+        if (input->source.nan_count) return *input->source.nan_count;
+    return 0;
+}
+
 static const struct input *lowest_layer(const struct input *input) {
     while (input->below) input = input->below;
     return input;

@@ -113,3 +113,6 @@ struct text input_wrapping(const struct input *input);
 /* Returns whether anything follows the first member of a gzip file: another member, or zeros. Ask it when the input has
  * been read to its end. */
 bool input_has_more_members(const struct input *input);
+
+/* Returns how many elements of arrays of numbers in JsonSlabs were infinite or no numbers, for which JSON has null. */
+uint64_t input_nan_count(const struct input *input);

@@ -29,6 +29,7 @@ struct json_slabs {
     uint32_t slab_count;
     int64_t current; /* the slab that is being read; NO_SLAB: the document has ended */
     bool is_loaded;
+    uint64_t nan_count; /* of elements that are infinite or no numbers */
     char output[OUTPUT_BYTES];
 };
 
@@ -158,9 +159,10 @@ static void load(struct json_slabs *reader) {
 /* ---- Numbers. ---- */
 
 /* Times in milliseconds that are whole nanoseconds, as nearly all are, need no search for their shortest text. */
-static char *put_double(char *out, double value) {
+static char *put_double(struct json_slabs *reader, char *out, double value) {
     enum { NS_PER_MS = 1000000 };
     static const double exact_limit = 1LL << 33;
+    if (!isfinite(value)) reader->nan_count++;
     if (fabs(value) < exact_limit) {
         int64_t ns = (int64_t)(value * NS_PER_MS + (value < 0 ? -0.5 : 0.5));
         if ((double)ns / NS_PER_MS == value) return json_put_ms(out, ns);
@@ -172,7 +174,7 @@ static char *put_unsigned(char *out, uint64_t value) {
     return value > INT64_MAX ? json_put_digits(out, value) : json_put_int(out, (int64_t)value);
 }
 
-static char *put_element(char *out, enum slab_type type, uint64_t bits) {
+static char *put_element(struct json_slabs *reader, char *out, enum slab_type type, uint64_t bits) {
     double number;
     float single;
     uint32_t low = (uint32_t)bits;
@@ -181,8 +183,8 @@ static char *put_element(char *out, enum slab_type type, uint64_t bits) {
         case SLAB_INT16: return json_put_int(out, (int16_t)bits);
         case SLAB_INT32: return json_put_int(out, (int32_t)bits);
         case SLAB_INT64: return json_put_int(out, (int64_t)bits);
-        case SLAB_FLOAT32: memcpy(&single, &low, sizeof single); return put_double(out, (double)single);
-        case SLAB_FLOAT64: memcpy(&number, &bits, sizeof number); return put_double(out, number);
+        case SLAB_FLOAT32: memcpy(&single, &low, sizeof single); return put_double(reader, out, (double)single);
+        case SLAB_FLOAT64: memcpy(&number, &bits, sizeof number); return put_double(reader, out, number);
         default: return put_unsigned(out, bits);
     }
 }
@@ -196,7 +198,7 @@ static struct text read_numbers(struct json_slabs *reader, struct slab *slab) {
         uint64_t bits = 0;
         if (slab->done_bytes) out = json_put_comma(out);
         memcpy(&bits, reader->file.bytes + slab->offset + slab->done_bytes, element_bytes);
-        out = put_element(out, slab->type, le64toh(bits));
+        out = put_element(reader, out, slab->type, le64toh(bits));
         slab->done_bytes += element_bytes;
     }
     if (slab->done_bytes == slab->bytes_count) {
@@ -296,7 +298,10 @@ bool input_json_slabs_open(struct input_source *source, const struct input_wrapp
     if (!reader) return false;
     reader->below = below;
     reader->failure = reader->bytes.failure = input_failure(below);
-    *source = (struct input_source){
-        .context = reader, .read = read_json_slabs, .close = close_json_slabs, .wrapping = wrapper->name};
+    *source = (struct input_source){.context = reader,
+                                    .read = read_json_slabs,
+                                    .close = close_json_slabs,
+                                    .wrapping = wrapper->name,
+                                    .nan_count = &reader->nan_count};
     return true;
 }

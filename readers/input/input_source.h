@@ -27,6 +27,7 @@ struct input_source {
     const char
         *wrapping; /* what the source unwraps, for instance "gzip" or "tar > app.txt"; owned by the source; NULL */
     const bool *has_more;      /* data follows the first member of a gzip file; owned by the source; NULL */
+    const uint64_t *nan_count; /* elements of JsonSlabs that are no numbers; owned by the source; NULL */
     const struct stat *status; /* status of the regular file that is read; owned by the source; NULL */
 };
 

@@ -171,6 +171,8 @@ static void run(struct input *input, struct profile *profile, const struct reade
     reader.is_gecko = is_gecko;
     read_document(&reader);
     if (saved_is_good(&reader)) {
+        ledger_account(&profile->ledger, LEDGER_VALUES, LEDGER_LOST, TEXT("infinite number or NaN in JsonSlabs"),
+                       input_nan_count(input), NULL);
         saved_threads_link(&reader);
         saved_types_count_lost(&reader);
         profile->meta.has_times = profile->meta.has_times || has_fractions(profile);
