@@ -49,7 +49,13 @@ static void read_resource_lib(struct saved_reader *reader, struct shared_tables 
 static void read_prefix(struct saved_reader *reader, struct shared_tables *tables, uint32_t row) {
     const struct saved_table table = {.rows = &tables->rows[TABLE_STACKS], .blank = &saved_blank_stack};
     struct stack *stack = saved_row_at(&table, row);
-    if (stack && !json_take_null(reader->json)) stack->prefix.index = (uint32_t)saved_int(reader, 0, (int64_t)row - 1);
+    int64_t prefix;
+    if (!stack || json_take_null(reader->json) || !json_take_int(reader->json, &prefix)) return;
+    if (prefix >= 0 && prefix < row)
+        stack->prefix.index = (uint32_t)prefix;
+    else
+        json_stream_fail(reader->json, "stack %" PRIu32 " has prefix %" PRId64 ", which is no earlier row", row,
+                         prefix);
 }
 
 /* Version 58: functions have sources. Before, they had the strings of their files. */

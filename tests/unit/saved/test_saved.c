@@ -219,6 +219,10 @@ TEST(test_refusals, begin_profile, end_profile) {
         {TEXT("{" META "," LIBS
               "," SHARED_WITH(FRAMES, "\"frame\":[0,0],\"prefixOffset\":[0,2],\"length\":2") "," THREADS "}"),
          "shared.stackTable.prefixOffset: 2 is not between 0 and 1"},
+        {TEXT("{\"meta\":{\"interval\":1,\"startTime\":5,\"preprocessedProfileVersion\":65,\"categories\":[{"
+              "\"name\":\"Other\",\"color\":\"grey\",\"subcategories\":[\"Other\"]}],\"markerSchema\":[]}," LIBS
+              "," SHARED_WITH(FRAMES, "\"frame\":[0],\"prefix\":[0],\"length\":1") "," THREADS "}"),
+         "shared.stackTable: stack 0 has prefix 0, which is no earlier row"},
         {TEXT("{" META "," LIBS "," SHARED
               "," THREADS_WITH("\"stack\":[1],\"timeDeltas\":[0],\"length\":1", MARKERS) "}"),
          "threads[0].samples.stack: there is no row 1: the table has 1"},
