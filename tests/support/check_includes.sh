@@ -21,7 +21,7 @@ readers/perf          libconvert/base libconvert/profile libconvert/symbols read
 readers/perf_data     libconvert/base readers/code readers/input readers/perf
 readers/perf_script   libconvert/base readers/code readers/input readers/perf
 readers/collapsed     libconvert/base libconvert/profile libconvert/symbols readers/code readers/input readers
-readers/profile       libconvert/base libconvert/format libconvert/profile readers readers/input readers/json
+readers/profile       libconvert/base libconvert/format libconvert/profile readers readers/code readers/input readers/json
 readers/unwind        libconvert/base libconvert/profile libconvert/symbols recorder/unwind
 readers/trace         libconvert/base libconvert/profile readers/input readers readers/code recorder
 writer                libconvert/base libconvert/format libconvert/profile
