@@ -29,7 +29,7 @@ struct json_slabs {
     uint32_t slab_count;
     int64_t current; /* the slab that is being read; NO_SLAB: the document has ended */
     bool is_loaded;
-    uint64_t nan_count; /* of elements that are infinite or no numbers */
+    uint64_t nan_count; /* number of elements that are infinite or NaN */
     char output[OUTPUT_BYTES];
 };
 
