@@ -99,7 +99,8 @@ static void find_range(struct profile *profile) {
     profile->start_ns = time_earlier(events.first_ns, recording->start_ns);
     profile->last_event_ns = events.last_ns;
     profile->end_ns = time_later(find_last_end(profile), time_later(events.last_ns, recording->end_ns));
-    if (profile->meta.was_profile && recording->end_ns != TIME_NONE) {
+    /* TIME_NONE is before every start. */
+    if (profile->meta.was_profile && recording->end_ns > recording->start_ns) {
         profile->start_ns = recording->start_ns;
         profile->end_ns = recording->end_ns;
         /* What is drawn up to the end, such as a counter, is not an event. */

@@ -203,9 +203,14 @@ uint32_t saved_uint(struct saved_reader *reader, uint64_t *lost_count) {
 
 static uint32_t take_uint(struct saved_reader *reader, struct saved_cells *cells) {
     bool is_true = false;
-    if (cells->column->type != TYPE_BOOL) return saved_uint(reader, &cells->lost_count);
-    if (!json_take_null(reader->json)) json_take_bool(reader->json, &is_true);
-    return is_true;
+    if (cells->column->type == TYPE_BOOL) {
+        if (!json_take_null(reader->json)) json_take_bool(reader->json, &is_true);
+        return is_true;
+    }
+    uint32_t value = saved_uint(reader, &cells->lost_count);
+    if (cells->column->range != RANGE_INT31 || value <= INT32_MAX) return value;
+    cells->lost_count++;
+    return 0;
 }
 
 /* An address is lost if it does not fit. */
