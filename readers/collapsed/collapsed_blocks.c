@@ -380,9 +380,10 @@ bool collapsed_blocks_are_in(struct text start, bool is_whole, bool *has_threads
         stack_count -= has_ended && !is_apart;
         other_count += has_ended && !is_apart;
         enum block_line kind = collapsed_blocks_take(&blocks, line, NULL);
-        has_ended = kind == BLOCK_END;
-        stack_count += has_ended;
-        if (has_ended) *has_threads &= blocks.had_thread;
+        bool is_end = kind == BLOCK_END;
+        has_ended = is_end && !blocks.is_histogram; /* more lines of a histogram may follow */
+        stack_count += is_end;
+        if (is_end) *has_threads &= blocks.had_thread;
         /* bpftrace prints all maps of a script, and other ones have no stacks. */
         bool is_other = kind == BLOCK_NONE && text.bytes_count && text.bytes[0] != '@';
         other_count += kind == BLOCK_BROKEN || is_other;
