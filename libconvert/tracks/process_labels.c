@@ -148,10 +148,13 @@ struct choice {
     bool is_of_output;  /* the option -o and its value alone */
 };
 
-/* Returns whether the argument is most likely the value of the option before it: "8080", "50%", "1500x1000", "30s". */
+/* Returns whether the argument is most likely the value of the option before it: "8080", "50%", "1500x1000", "30s". A
+ * file may begin with digits, too: "01_train.py". */
 static bool is_number_of(struct text option, struct text argument) {
-    return is_option(option) && argument.bytes_count && cursor_is_digit(argument.bytes[0]) &&
-           text_find(argument, '/') == argument.bytes_count;
+    struct text ending = text_from(argument, text_find_last(argument, '.') + 1);
+    bool is_file =
+        text_find(argument, '/') < argument.bytes_count || (ending.bytes_count && !cursor_is_digit(ending.bytes[0]));
+    return is_option(option) && argument.bytes_count && cursor_is_digit(argument.bytes[0]) && !is_file;
 }
 
 static bool is_chosen(struct choice choice, struct text before, struct text argument) {

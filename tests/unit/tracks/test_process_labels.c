@@ -90,7 +90,12 @@ TEST(numbers_are_left_out_with_their_options, begin_profile, end_profile) {
                                          "1000\0"
                                          "2026/a\0"
                                          "12\0"));
+    process_id script = add("python", TEXT("python\0-u\0"
+                                           "01_train.py\0--learning-rate\0"
+                                           "0.001\0--epochs\0"
+                                           "20\0"));
     label();
+    assert_text(process_label(at(script)), "python 01_train.py");
     assert_text(process_label(at(load)), "ab http://127.0.0.1:8171/");
     assert_text(process_label(at(numbers)), "convert -resize 50% -blur 0x6 -sharpen …");
     assert_text(process_label(at(pages)), "split 2026/a 12");
