@@ -135,7 +135,7 @@ static void take_windows_module(struct collapsed_frame *frame) {
     if (!name.bytes_count || !HAS_ENDING(module, endings)) return;
     size_t folder_end = text_find_last(module, '\\');
     frame->name = name;
-    frame->library = folder_end < module.bytes_count ? text_from(module, folder_end + 1) : module;
+    frame->library = text_base_name(folder_end < module.bytes_count ? text_from(module, folder_end + 1) : module);
 }
 
 static void take_mark(struct collapsed_frame *frame) {
