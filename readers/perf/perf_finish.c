@@ -12,12 +12,13 @@
 
 static struct text cut_stacks_advice(struct profile *profile, bool has_copies) {
     const struct runtime *runtime = runtime_of_profile(profile);
+    bool is_own = text_starts_with(profile->meta.arguments, TEXT("gecko-convert record "));
+    const char *advice = has_copies ? CUT_STACKS_WITH_COPIES : CUT_STACKS_WITHOUT_COPIES;
+    if (has_copies && is_own) advice = CUT_STACKS_CAUSE "record with --call-graph fp";
     if (runtime && runtime->keeps_stacks)
-        return profile_text_format(profile, "%s, and run %s",
-                                   has_copies ? CUT_STACKS_WITH_COPIES : CUT_STACKS_WITHOUT_COPIES,
-                                   runtime->keeps_stacks);
+        return profile_text_format(profile, "%s, and run %s", advice, runtime->keeps_stacks);
     if (!has_copies) return TEXT(CUT_STACKS_WITHOUT_COPIES);
-    if (text_starts_with(profile->meta.arguments, TEXT("gecko-convert record ")))
+    if (is_own)
         return TEXT(CUT_STACKS_CAUSE
                     "record Go, and what else keeps frame pointers, with --call-graph fp, other programs "
                     "with a --stack-size of up to 65528, or name their libraries with --debug-dir");
