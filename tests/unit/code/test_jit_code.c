@@ -225,7 +225,10 @@ TEST(files_of_other_processes_with_the_pid_of_the_parent_do_not_count, set_up, t
 /* Such a time does not fit into nanoseconds. */
 TEST(a_file_changed_after_2262_is_that_of_no_process_before, set_up, tear_down) {
     const struct timespec times[] = {{.tv_sec = INT64_C(20000000000)}, {.tv_sec = INT64_C(20000000000)}};
+    struct stat status;
     assert_int_equal(utimensat(AT_FDCWD, path_of("jit-77.dump"), times, 0), 0);
+    assert_int_equal(stat(path_of("jit-77.dump"), &status), 0);
+    if (status.st_mtime < INT64_MAX / 1000000000) skip(); /* some file systems have no such times */
     offer("jit-77.dump");
     assert_name(CODE, 100, "first", CODE);
     const struct jit_process child = process_of(PID + 1);
