@@ -20,8 +20,8 @@ struct command {
     /* Checks and completes the options: what concerns several of them, or only this command. NULL: nothing. */
     void (*complete)(struct options *options, struct failure *failure);
 
-    /* Latches a failure if the completed options cannot be carried out, before inputs are made for them. May be NULL.
-     * */
+    /* Latches a failure if the completed options cannot be carried out, before inputs are made for them. NULL:
+     * nothing to check. */
     void (*check)(const struct options *options, struct failure *failure);
 
     /* Returns the exit code. */

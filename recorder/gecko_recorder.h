@@ -648,7 +648,7 @@ struct grec_counter {
     uint64_t cache_;
     int64_t sum_;      /* the sum of all changes if sampled; otherwise of those that are not recorded yet, shifted */
     int64_t recorded_; /* the sum of the other changes of an accumulated counter, without those that threads hold */
-    uint64_t number_;  /* the number of values set; 0 if sampled: counting changes would take a second addition */
+    uint64_t number_;  /* how many values were set; if sampled, how many changes, or 0: counting takes an addition */
     struct grec_counter *next_;
     uint64_t is_listed_;
 };

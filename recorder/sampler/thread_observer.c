@@ -26,8 +26,8 @@ enum {
     /* A thread that has run for less than this, and waits in the same call with the same arguments and stack pointer,
        is in the same place. */
     SAME_WAIT_NS_MAX = 200000,
-    /* An idle thread is looked at less often: after N * IDLE_PART rounds without work, N rounds are skipped each time,
-     * up to a limit. */
+    /* An idle thread is looked at less often: after N * IDLE_PART looks that found no work, N rounds are skipped before
+       the next look, up to a limit. */
     IDLE_PART = 8,
     UNLOOKED_COUNT_MAX = 16,
     TEXT_BYTES = 160,
