@@ -173,13 +173,14 @@ static void append_counts(struct chunk_list *text, const struct info *info) {
     chunk_list_format(text, "%" PRIu64 "\n", info->allocation_count);
 }
 
-/* Returns whether an earlier fact has the same value under a name of its own: perf calls the arguments "cmdline", and
- * the device "hostname". */
+/* Returns whether the fact is one of perf's that the recording's facts have under another name. */
 static bool is_repeated(const struct info *info, const struct info_fact *fact) {
-    COLUMN_EACH(const struct info_fact, known, &info->facts) {
-        if (!text_equal(known->section, TEXT("recording")) || known == fact) return false;
-        if (text_equal(known->value, fact->value)) return true;
-    }
+    bool is_command = text_equal(fact->label, TEXT("cmdline"));
+    if (!is_command && !text_equal(fact->label, TEXT("hostname"))) return false;
+    struct text label = is_command ? TEXT("arguments") : TEXT("device");
+    COLUMN_EACH(const struct info_fact, known, &info->facts)
+        if (text_equal(known->section, TEXT("recording")) && text_equal(known->label, label))
+            return text_equal(known->value, fact->value);
     return false;
 }
 
