@@ -100,10 +100,11 @@ void record_tell_summary(struct record *record) {
             "of what was executed; record such a program as the user that it becomes",
             (unsigned long long)recording->refused_count);
     else if (used_ns)
-        record_tell(record,
-                    "the samples stand for %llu of %llu ms of processor time: most processes ended before their first "
-                    "sample was due; a higher --frequency, or --all, also shows those",
-                    (unsigned long long)(sampled_ns(record) / 1000000), (unsigned long long)(used_ns / 1000000));
+        record_tell(
+            record,
+            "the samples stand for %llu of %llu ms of processor time: most processes probably ended before their first "
+            "sample was due; a higher --frequency, or --all, also shows those",
+            (unsigned long long)(sampled_ns(record) / 1000000), (unsigned long long)(used_ns / 1000000));
     else if (lacks_stacks_of_waits(record))
         record_tell(record,
                     "most of the time, no thread ran: they waited, or other programs had the processors; -e "

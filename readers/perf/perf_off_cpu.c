@@ -554,7 +554,8 @@ static bool is_delayed(const struct perf_recording *recording) {
     if (events->main == ID_NONE || recording->first_event_ns == TIME_NONE) return false;
     bool is_clock = perf_events_at(events, events->main)->unit == PERF_EVENT_CLOCK_NS;
     int64_t gap_ns = recording->first_event_ns - recording->first_time_ns;
-    return is_clock && gap_ns > gap_ns_max && gap_ns / intervals_max > recording->profile->meta.interval_ns;
+    int64_t interval_ns = recording->profile->meta.interval_ns;
+    return is_clock && interval_ns > 0 && gap_ns > gap_ns_max && gap_ns / intervals_max > interval_ns;
 }
 
 /* perf records the tasks of a whole machine before it begins to record events, and then something happens at once. Some

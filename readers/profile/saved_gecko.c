@@ -152,8 +152,8 @@ static void add_stack(struct saved_reader *reader, const struct stack *row, uint
     stack_id prefix = stack_none();
     if (!stack_is_none(row->prefix)) {
         if (row->prefix.index >= number) {
-            json_stream_fail(reader->json, "stack %" PRIu32 " has prefix %" PRIu32 ", which is no earlier row", number,
-                             row->prefix.index);
+            json_stream_fail(reader->json, "stack %" PRIu32 " has prefix %" PRIu32 ", which is not an earlier row",
+                             number, row->prefix.index);
             return;
         }
         prefix.index = saved_map_at(&reader->caller_stacks, row->prefix.index);

@@ -54,7 +54,7 @@ static void read_prefix(struct saved_reader *reader, struct shared_tables *table
     if (prefix >= 0 && prefix < row)
         stack->prefix.index = (uint32_t)prefix;
     else
-        json_stream_fail(reader->json, "stack %" PRIu32 " has prefix %" PRId64 ", which is no earlier row", row,
+        json_stream_fail(reader->json, "stack %" PRIu32 " has prefix %" PRId64 ", which is not an earlier row", row,
                          prefix);
 }
 

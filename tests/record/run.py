@@ -202,8 +202,8 @@ def children_and_iterations_are_recorded(folder):
 
 
 def processes_too_short_for_samples_are_told_of(folder):
-    busy = "i=0; while [ $i -lt 4000 ]; do i=$((i + 1)); done"
-    told = "ms of processor time: most processes ended before"
+    busy = "i=0; while [ $i -lt 8000 ]; do i=$((i + 1)); done"
+    told = "ms of processor time: most processes probably ended before"
     ended = record("-o", "p.json", "-F", "10", "sh", "-c", f"for n in $(seq 100); do sh -c '{busy}'; done", cwd=folder)
     check(told in ended.stderr, ended.stderr)
     ended = record("-o", "p.json", mix, "300", cwd=folder)

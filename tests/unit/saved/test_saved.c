@@ -173,7 +173,7 @@ TEST(test_gecko_refusals, begin_profile, end_profile) {
          "threads[0].frameTable: frame 0 has no location"},
         {TEXT(GECKO(GECKO_THREAD(GECKO_FRAMES, "{\"schema\":{\"prefix\":0,\"frame\":1},\"data\":[[0,0]]}",
                                  GECKO_SAMPLES, GECKO_MARKERS))),
-         "threads[0].stackTable: stack 0 has prefix 0, which is no earlier row"},
+         "threads[0].stackTable: stack 0 has prefix 0, which is not an earlier row"},
         {TEXT(GECKO(GECKO_THREAD(GECKO_FRAMES, GECKO_STACKS, "{\"schema\":{\"stack\":0,\"time\":1},\"data\":[[1,1]]}",
                                  GECKO_MARKERS))),
          "threads[0].samples.data: there is no row 1: the table has 1"},
@@ -222,7 +222,7 @@ TEST(test_refusals, begin_profile, end_profile) {
         {TEXT("{\"meta\":{\"interval\":1,\"startTime\":5,\"preprocessedProfileVersion\":65,\"categories\":[{"
               "\"name\":\"Other\",\"color\":\"grey\",\"subcategories\":[\"Other\"]}],\"markerSchema\":[]}," LIBS
               "," SHARED_WITH(FRAMES, "\"frame\":[0],\"prefix\":[0],\"length\":1") "," THREADS "}"),
-         "shared.stackTable: stack 0 has prefix 0, which is no earlier row"},
+         "shared.stackTable: stack 0 has prefix 0, which is not an earlier row"},
         {TEXT("{" META "," LIBS "," SHARED
               "," THREADS_WITH("\"stack\":[1],\"timeDeltas\":[0],\"length\":1", MARKERS) "}"),
          "threads[0].samples.stack: there is no row 1: the table has 1"},
