@@ -2,6 +2,7 @@
 
 #include "cells.h"
 #include "libconvert/format/common_format.h"
+#include "libconvert/profile/time_range.h"
 
 /* Writes the parts of a text between commas. */
 static void write_list(struct json *json, const char *key, struct text list) {
@@ -80,10 +81,6 @@ void meta_json_clock(struct json *json, const struct profile *profile) {
 
 void meta_json_range(struct json *json, const struct profile *profile) {
     if (!profile->meta.has_times) return;
-    /* The client leaves out what is at the end of the range. */
-    int64_t after_last_ns;
-    if (__builtin_add_overflow(profile->last_event_ns, profile->meta.interval_ns, &after_last_ns))
-        after_last_ns = INT64_MAX;
     json_key_ms(json, "profilingStartTime", profile->start_ns);
-    json_key_ms(json, "profilingEndTime", profile->end_ns > after_last_ns ? profile->end_ns : after_last_ns);
+    json_key_ms(json, "profilingEndTime", profile_shown_end(profile));
 }

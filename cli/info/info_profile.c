@@ -14,22 +14,6 @@ static const double NS_PER_MS = 1e6;
 
 static double ms_of(int64_t ns) { return ns == TIME_NONE ? NAN : (double)ns / NS_PER_MS; }
 
-static double duration_ms(const struct profile *profile) {
-    struct time_range range = TIME_RANGE_EMPTY;
-    for (size_t i = 0; i < profile->thread_order.count; i++) {
-        const struct thread *thread = profile_ordered_thread(profile, i);
-        uint32_t sample_count = samples_count(&thread->samples);
-        if (sample_count)
-            time_range_extend(&range, samples_at(&thread->samples, 0)->time_ns,
-                              samples_at(&thread->samples, sample_count - 1)->time_ns);
-        COLUMN_EACH(const struct marker, marker, &thread->markers) {
-            bool is_end = marker->phase == MARKER_INTERVAL_END;
-            time_range_extend(&range, is_end ? marker->end_ns : marker->start_ns, marker->end_ns);
-        }
-    }
-    return range.first_ns > range.last_ns ? 0 : (double)(range.last_ns - range.first_ns) / NS_PER_MS;
-}
-
 /* ---- Threads. ---- */
 
 static struct text tid_text(struct info *info, const struct thread *thread) {
@@ -368,7 +352,7 @@ void info_fill_from_profile(void *context, const struct profile *profile) {
     info->product = info_text(info, meta->product);
     info->weight_unit = info_text(info, profile_weight_unit(meta));
     info->interval_ms = ms_of(meta->interval_ns);
-    info->duration_ms = duration_ms(profile);
+    info->duration_ms = ms_of(profile_shown_end(profile) - profile->start_ns);
     info->start_time_ms = meta->start_time_ms;
     info->has_times = meta->has_times;
     info->stack_count = stack_table_count(&profile->stacks);

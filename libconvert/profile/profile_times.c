@@ -120,6 +120,13 @@ void profile_make_times_relative(struct profile *profile) {
     clip_all_times(profile);
 }
 
+int64_t profile_shown_end(const struct profile *profile) {
+    int64_t after_last_ns;
+    if (__builtin_add_overflow(profile->last_event_ns, profile->meta.interval_ns, &after_last_ns))
+        after_last_ns = INT64_MAX;
+    return time_later(profile->end_ns, after_last_ns);
+}
+
 /* How many distances are measured, and how many must contradict the configured interval. */
 enum { INTERVAL_DELTAS_MAX = 65536, INTERVAL_DELTAS_MIN = 32 };
 static const int64_t DEFAULT_INTERVAL_NS = 1000000;

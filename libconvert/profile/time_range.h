@@ -28,3 +28,7 @@ struct time_range thread_events(const struct thread *thread);
 
 /* Returns the range of all samples, markers, allocations and samples of counters. */
 struct time_range profile_events(const struct profile *profile);
+
+/* Returns the end of the range that viewers show: the profile's end, or an interval after the last event if that is
+ * later, since the client leaves out what is at the end of the range. */
+int64_t profile_shown_end(const struct profile *profile);

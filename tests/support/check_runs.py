@@ -98,6 +98,8 @@ def check_profile(folder, path):
     for options in ((), ("--merge-threads", "*")):
         run("--quiet", "--symbols", "none", *options, path, "-o", own)
         changes = changes_of(path, own, "--symbols", "none")
+        # The end is an interval after the last sample, and few samples on a shared track have another median interval.
+        changes = {key: change for key, change in changes.items() if not options or key[0] != "duration"}
         assert not changes, (options, dict(itertools.islice(changes.items(), 5)))
 
 
