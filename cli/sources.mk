@@ -1,10 +1,10 @@
 cli_sources := \
     cli/arguments.c cli/bus_guard.c cli/command.c cli/console.c cli/convert_command.c cli/ending_signals.c cli/exit_guard.c \
     cli/options.c cli/output_name.c cli/progress_tty.c cli/several_inputs.c cli/style.c cli/workspace.c cli/xml.c \
-    cli/batch/batch.c cli/batch/batch_entry.c cli/batch/batch_plan.c cli/batch/batch_plan_deal.c cli/batch/batch_plan_find.c \
+    cli/batch/batch.c cli/batch/batch_entry.c cli/batch/batch_plan.c cli/batch/batch_plan_shard.c cli/batch/batch_plan_find.c \
     cli/batch/batch_plan_identify.c cli/batch/batch_table.c cli/batch/batch_threads.c \
     cli/batch/batch_work.c cli/batch/file_digest.c cli/batch/junit.c cli/batch/manifest.c cli/batch/manifest_records.c cli/batch/member_path.c \
-    cli/batch/merge_manifests.c cli/batch/shard.c cli/batch/manifest_file.c \
+    cli/batch/merge_manifests_command.c cli/batch/shard.c cli/batch/manifest_file.c \
     cli/split/split.c cli/check/check.c cli/check/check_command.c cli/check/check_common.c cli/check/check_gecko.c \
     cli/check/check_markers.c cli/check/check_processed.c cli/check/check_rules.c cli/check/violations.c \
     cli/diff/comparison.c cli/diff/diff_command.c cli/diff/diff_json.c cli/diff/diff_text.c \

@@ -40,7 +40,7 @@ struct batch {
     struct workspace archive_workspace;
 
     struct manifest_records *records; /* NULL: there is no earlier report to use */
-    const char *useless_reason;       /* why the records cannot be used; NULL: they can be used */
+    const char *unusable_reason;      /* why the records cannot be used; NULL: they can be used */
     struct batch_threads threads;
     struct batch_plan plan;
     struct batch_work *work;
@@ -118,10 +118,10 @@ static void create_records(struct batch *batch) {
 
 /* Returns the records if they can be used, and NULL if not, after reporting why. */
 static const struct manifest_records *usable_records(const struct batch *batch) {
-    if (!batch->useless_reason) return batch->records;
+    if (!batch->unusable_reason) return batch->records;
     if (!batch->options->is_quiet)
         console_print_message("--if-changed: %s: %s; everything is converted", records_path(batch),
-                              batch->useless_reason);
+                              batch->unusable_reason);
     return NULL;
 }
 
@@ -131,7 +131,7 @@ static void begin_plan(void *context, unsigned number) {
     (void)number;
     struct batch *batch = context;
     batch_plan_find(&batch->plan);
-    if (batch->records) batch->useless_reason = manifest_records_read(batch->records, batch->options);
+    if (batch->records) batch->unusable_reason = manifest_records_read(batch->records, batch->options);
 }
 
 static void identify_sources(void *context, unsigned number) {

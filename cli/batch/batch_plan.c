@@ -64,7 +64,7 @@ struct batch_entry *batch_source_add_member(struct batch_source *source, struct 
     return NULL;
 }
 
-static bool ran_out_of_memory(struct batch_source *source) {
+static bool lacked_memory(struct batch_source *source) {
     struct batch_entry *entry;
     for (size_t i = 0; (entry = batch_entry_at(source, i)); i++)
         if (atomic_load(&entry->status) == BATCH_FAILED && batch_entry_outcome(entry) == GECKO_CONVERT_NO_MEMORY)
@@ -72,17 +72,17 @@ static bool ran_out_of_memory(struct batch_source *source) {
     return false;
 }
 
-static bool is_by_record(struct batch_source *source) {
+static bool is_reused(struct batch_source *source) {
     struct batch_entry *entry;
     for (size_t i = 0; (entry = batch_entry_at(source, i)); i++)
         if (atomic_load(&entry->status) == BATCH_UNCHANGED) return true;
     return false;
 }
 
-static bool forget(struct batch_plan *plan, bool (*is_concerned)(struct batch_source *)) {
+static bool reset_sources(struct batch_plan *plan, bool (*needs_reset)(struct batch_source *)) {
     size_t forgotten_count = 0;
     COLUMN_EACH(struct batch_source, source, &plan->sources) {
-        if (source->is_folder || source->is_left_out || !is_concerned(source)) continue;
+        if (source->is_folder || source->is_left_out || !needs_reset(source)) continue;
         entries_fini(source);
         failure_clear(&source->failure);
         entries_init(source);
@@ -94,12 +94,12 @@ static bool forget(struct batch_plan *plan, bool (*is_concerned)(struct batch_so
     return forgotten_count > 0;
 }
 
-bool batch_plan_requeue_out_of_memory(struct batch_plan *plan) { return forget(plan, ran_out_of_memory); }
+bool batch_plan_requeue_out_of_memory(struct batch_plan *plan) { return reset_sources(plan, lacked_memory); }
 
 bool batch_plan_requeue_reused(struct batch_plan *plan) {
     plan->records = NULL;
     atomic_store(&plan->identified_bytes, 0);
-    return forget(plan, is_by_record);
+    return reset_sources(plan, is_reused);
 }
 
 bool batch_cursor_next(const struct batch_plan *plan, struct batch_cursor *cursor) {
@@ -291,7 +291,7 @@ static void check_named_inputs(struct batch_plan *plan) {
 
 /* Files that the batch itself writes are left out of the report. If such a file is a trace, writing would destroy it,
  * so the batch is refused. */
-static void take_out_own_files(struct batch_plan *plan) {
+static void leave_out_own_files(struct batch_plan *plan) {
     COLUMN_EACH(struct batch_source, source, &plan->sources) {
         if (source->is_own && holds_trace(source))
             failure_set(&plan->failure, FAILURE_USAGE, "%s is an input and would be overwritten: name another file",
@@ -302,7 +302,7 @@ static void take_out_own_files(struct batch_plan *plan) {
 
 void batch_plan_check(struct batch_plan *plan) {
     if (failure_is_set(&plan->failure)) return;
-    take_out_own_files(plan);
+    leave_out_own_files(plan);
     check_names(plan);
     for (size_t i = 0; i < plan->own_path_count && !failure_is_set(&plan->failure); i++)
         if (plan->own_paths[i]) check_own_path(plan, plan->own_paths[i]);

@@ -46,8 +46,8 @@ struct batch_plan {
     struct failure failure;         /* failure of the whole plan */
     struct column sources;          /* struct batch_source, in the order of the report */
     struct shard shard;             /* says which of the sources are converted */
-    size_t dealt_count;             /* inputs of all shards; 0: the batch is not divided */
-    uint64_t dealt_xxh3;            /* hash of their names and sizes */
+    size_t input_count;             /* inputs of all shards; 0: the batch is not divided */
+    uint64_t inputs_xxh3;           /* hash of their names and sizes */
     uint64_t total_bytes;           /* size of all files found so far */
     atomic_size_t next_source;
     _Atomic(uint64_t) identified_bytes;
@@ -65,7 +65,7 @@ void batch_plan_fini(struct batch_plan *plan);
 void batch_plan_find(struct batch_plan *plan);
 
 /* The end of step 1: leaves out the sources of other shards. */
-void batch_plan_deal(struct batch_plan *plan);
+void batch_plan_select_shard(struct batch_plan *plan);
 
 /* Step 2: identifies sources until none is left: their digests, formats and members. Any number of threads may call it
  * at the same time. */

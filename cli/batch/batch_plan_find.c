@@ -87,7 +87,7 @@ static void add_parts(struct finder *finder, struct batch_source *source, const 
 
 static void find_folder(struct finder *finder, const char *path, const char *name);
 
-static int is_no_dot(const struct dirent *entry) {
+static int is_child(const struct dirent *entry) {
     return strcmp(entry->d_name, ".") != 0 && strcmp(entry->d_name, "..") != 0;
 }
 
@@ -126,7 +126,7 @@ static void find_entry(struct finder *finder, const char *path, const char *name
 
 static void find_in_folder(struct finder *finder, const char *path, const char *name) {
     struct dirent **entries;
-    int count = scandir(path, &entries, is_no_dot, alphasort);
+    int count = scandir(path, &entries, is_child, alphasort);
     if (count < 0) {
         int error = errno;
         struct batch_source *source = add_source(finder, path, name);
@@ -220,5 +220,5 @@ void batch_plan_find(struct batch_plan *plan) {
         free(name);
     }
     column_fini(&finder.own_files);
-    batch_plan_deal(plan);
+    batch_plan_select_shard(plan);
 }

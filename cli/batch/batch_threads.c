@@ -83,7 +83,7 @@ static unsigned take_finished(struct batch_threads *threads) {
 
 static bool wait_for_all(struct batch_threads *threads, unsigned running, batch_threads_tick *tick,
                          void *tick_context) {
-    uint64_t patience_ends_ns = 0;
+    uint64_t deadline_ns = 0;
     while (running) {
         struct pollfd waited[] = {{.fd = threads->finished, .events = POLLIN},
                                   {.fd = threads->signals, .events = POLLIN}};
@@ -92,8 +92,8 @@ static bool wait_for_all(struct batch_threads *threads, unsigned running, batch_
         take_signal(threads);
         if (tick && !threads->ended_by) tick(tick_context);
         if (!threads->ended_by) continue;
-        if (!patience_ends_ns) patience_ends_ns = monotonic_now_ns() + GRACE_NS;
-        if (running && monotonic_now_ns() >= patience_ends_ns) return false;
+        if (!deadline_ns) deadline_ns = monotonic_now_ns() + GRACE_NS;
+        if (running && monotonic_now_ns() >= deadline_ns) return false;
     }
     return true;
 }

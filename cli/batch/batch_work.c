@@ -364,7 +364,7 @@ void batch_work_progress(struct batch_work *work, uint64_t *done_bytes, uint64_t
 
 /* ---- The queue. ---- */
 
-static bool is_to_be_done(struct batch_source *source) {
+static bool needs_conversion(struct batch_source *source) {
     if (source->own.is_archive) return !source->is_done;
     return atomic_load(&source->own.status) == BATCH_PENDING;
 }
@@ -379,7 +379,7 @@ static void fill_queue(struct batch_work *work) {
     work->total_bytes = 0;
     atomic_store(&work->done_bytes, 0);
     COLUMN_EACH(struct batch_source, source, &work->plan->sources) {
-        if (source->is_left_out || !is_to_be_done(source)) continue;
+        if (source->is_left_out || !needs_conversion(source)) continue;
         work->queue[work->queue_count++] = source;
         work->total_bytes += source->file_bytes;
     }
@@ -422,7 +422,7 @@ void batch_work_destroy(struct batch_work *work) {
 
 /* ---- After the work. ---- */
 
-static bool may_be_tried_again(const struct batch_entry *entry) {
+static bool is_retryable(const struct batch_entry *entry) {
     if (!batch_entry_output(entry) && !entry->is_archive) return false;
     return atomic_load(&entry->status) == BATCH_FAILED && batch_entry_outcome(entry) == GECKO_CONVERT_NO_MEMORY;
 }
@@ -433,7 +433,7 @@ bool batch_work_requeue_out_of_memory(struct batch_work *work) {
         struct batch_entry *entry;
         bool is_again = false;
         for (size_t j = 0; (entry = batch_entry_at(source, j)); j++) {
-            if (!may_be_tried_again(entry)) continue;
+            if (!is_retryable(entry)) continue;
             is_again = true;
             batch_entry_reset(entry);
             if (entry->is_archive) atomic_store(&entry->status, BATCH_ARCHIVE);

@@ -205,8 +205,8 @@ static void write_shard(struct json *json, const struct batch_plan *plan) {
     if (!json_key_object_or_null(json, "shard", plan->shard.count)) return;
     json_key_count(json, "number", plan->shard.number);
     json_key_count(json, "count", plan->shard.count);
-    json_key_count(json, "inputs", plan->dealt_count);
-    write_xxh3(json, "inputs_xxh3", plan->dealt_xxh3);
+    json_key_count(json, "inputs", plan->input_count);
+    write_xxh3(json, "inputs_xxh3", plan->inputs_xxh3);
     json_key_array_begin(json, "positions");
     COLUMN_EACH(const struct batch_source, source, &plan->sources) {
         bool is_listed = !source->is_left_out && atomic_load(&source->own.status) != BATCH_FOLDER;

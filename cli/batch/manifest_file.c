@@ -207,7 +207,7 @@ void manifest_file_read(struct manifest_file *manifest) {
     input_close(input);
 }
 
-const char *manifest_file_shard_trouble(const struct manifest_file *manifest) {
+const char *manifest_file_shard_error(const struct manifest_file *manifest) {
     const struct column *records = &manifest->records;
     size_t file_count = 0;
     for (size_t i = 0; i < records->count; i++) file_count += !manifest_record_at(manifest, i)->member.bytes_count;

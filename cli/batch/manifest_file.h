@@ -82,7 +82,7 @@ void manifest_file_read(struct manifest_file *manifest);
 
 /* Returns what the file is instead of the manifest of a shard, or NULL if it is one. It then has a position for each
  * record of a file, and its first record is that of a file. */
-const char *manifest_file_shard_trouble(const struct manifest_file *manifest);
+const char *manifest_file_shard_error(const struct manifest_file *manifest);
 
 static inline const struct manifest_record *manifest_record_at(const struct manifest_file *manifest, size_t number) {
     return column_at(&manifest->records, number);

@@ -8,8 +8,8 @@
 /* Where systems that start several calls tell which one this is. The first one whose variable is set counts. */
 static const struct scheduler {
     const char *number;
-    unsigned from;     /* the number of the first call */
-    const char *count; /* NULL: nothing tells it */
+    unsigned first_number; /* the number of the first call */
+    const char *count;     /* NULL: nothing tells it */
     /* Set if calls may have any numbers: the first and the last one, and their distance. */
     const char *first, *last, *step;
 } schedulers[] = {
@@ -47,7 +47,7 @@ struct numbers {
 };
 
 static struct numbers numbers_of(const struct scheduler *scheduler, uint64_t count) {
-    struct numbers numbers = {scheduler->from, 1, count, false};
+    struct numbers numbers = {scheduler->first_number, 1, count, false};
     uint64_t last;
     bool are_known = read_variable(scheduler->first, &numbers.first) && read_variable(scheduler->last, &last);
     if (!read_variable(scheduler->step, &numbers.step) || !numbers.step) numbers.step = 1;
@@ -57,26 +57,26 @@ static struct numbers numbers_of(const struct scheduler *scheduler, uint64_t cou
 
 /* The part of an array that is run again has another first number, so that one counts only if it is a usual one. */
 static struct shard shard_of_scheduler(const struct scheduler *scheduler, uint64_t count, struct failure *failure) {
-    uint64_t number, told;
-    bool is_given = count != 0, is_told = read_variable(scheduler->count, &told);
+    uint64_t number, reported_count;
+    bool has_count = count != 0, is_reported = read_variable(scheduler->count, &reported_count);
     if (!read_variable(scheduler->number, &number)) {
         failure_set(failure, FAILURE_USAGE, "--shard auto: %s is not the number of a shard: '%s'", scheduler->number,
                     getenv(scheduler->number));
         return (struct shard){0};
     }
-    if (!is_given && !is_told) {
+    if (!has_count && !is_reported) {
         failure_set(failure, FAILURE_USAGE,
                     "--shard auto: %s tells which shard this is, but nothing tells how many there are: --shard auto/N",
                     scheduler->number);
         return (struct shard){0};
     }
-    if (is_given && is_told && !scheduler->first && told != count) {
+    if (has_count && is_reported && !scheduler->first && reported_count != count) {
         failure_set(failure, FAILURE_USAGE, "--shard auto/%llu: %s is %llu: both must be the same number",
-                    (unsigned long long)count, scheduler->count, (unsigned long long)told);
+                    (unsigned long long)count, scheduler->count, (unsigned long long)reported_count);
         return (struct shard){0};
     }
     struct numbers numbers =
-        is_given ? (struct numbers){scheduler->from, 1, count, false} : numbers_of(scheduler, told);
+        has_count ? (struct numbers){scheduler->first_number, 1, count, false} : numbers_of(scheduler, reported_count);
     uint64_t distance = number - numbers.first;
     if (numbers.have_gaps) {
         failure_set(failure, FAILURE_USAGE,
@@ -92,7 +92,7 @@ static struct shard shard_of_scheduler(const struct scheduler *scheduler, uint64
             "--shard auto: %s is %llu, which is not one of %llu shards from %llu on: --shard auto/N if only some "
             "of them run",
             scheduler->number, (unsigned long long)number, (unsigned long long)numbers.count,
-            (unsigned long long)(numbers.first > 1 ? scheduler->from : numbers.first));
+            (unsigned long long)(numbers.first > 1 ? scheduler->first_number : numbers.first));
         return (struct shard){0};
     }
     return (struct shard){(unsigned)(distance / numbers.step) + 1, (unsigned)numbers.count};

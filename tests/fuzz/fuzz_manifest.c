@@ -89,7 +89,7 @@ static void read_as_shard(void) {
     manifest_file_init(&manifest, source_file_path, &memory);
     manifest_file_read(&manifest);
     size_t file_count = 0;
-    bool is_shard = !failure_is_set(&failure) && !manifest_file_shard_trouble(&manifest);
+    bool is_shard = !failure_is_set(&failure) && !manifest_file_shard_error(&manifest);
     for (size_t i = 0; is_shard && i < manifest.records.count; i++) {
         file_count += !manifest_record_at(&manifest, i)->member.bytes_count;
         FUZZ_CHECK(file_count, "a member without an archive");

@@ -8,7 +8,7 @@
 #include "libconvert/base/memory.h"
 
 /* Sources that must be in one shard, because their profiles may have the same name: only there is that noticed. */
-struct hand {
+struct stem_group {
     struct text stem; /* stem of the names of these profiles */
     size_t first;     /* position of the first one */
     uint64_t cost;
@@ -19,17 +19,17 @@ struct hand {
 static const uint64_t FILE_COST = 16 * 1024;
 
 static int compare_stems(const void *left, const void *right) {
-    const struct hand *a = left, *b = right;
+    const struct stem_group *a = left, *b = right;
     return text_compare(a->stem, b->stem);
 }
 
 static int compare_costs(const void *left, const void *right) {
-    const struct hand *a = left, *b = right;
+    const struct stem_group *a = left, *b = right;
     return ORDER(b->cost, a->cost) ?: ORDER(a->first, b->first);
 }
 
 /* A named folder is no input itself, unless it is empty. What the batch writes itself is none either. */
-static bool is_dealt(const struct batch_plan *plan, size_t number) {
+static bool is_input(const struct batch_plan *plan, size_t number) {
     const struct batch_source *source = batch_source_at(plan, number);
     if (source->is_own) return false;
     const struct batch_source *next = number + 1 < plan->sources.count ? batch_source_at(plan, number + 1) : NULL;
@@ -37,76 +37,77 @@ static bool is_dealt(const struct batch_plan *plan, size_t number) {
 }
 
 /* Makes hands of the sources with the same stem. They are equal in all shards, as is their order. */
-static void make_hands(const struct batch_plan *plan, struct column *hands) {
+static void group_by_stem(const struct batch_plan *plan, struct column *groups) {
     for (size_t i = 0; i < plan->sources.count; i++) {
         const struct batch_source *source = batch_source_at(plan, i);
-        struct hand *hand = is_dealt(plan, i) ? column_push(hands) : NULL;
-        if (hand) *hand = (struct hand){output_name_stem(text_of(source->name)), i, FILE_COST + source->file_bytes, 0};
+        struct stem_group *group = is_input(plan, i) ? column_push(groups) : NULL;
+        if (group)
+            *group = (struct stem_group){output_name_stem(text_of(source->name)), i, FILE_COST + source->file_bytes, 0};
     }
-    column_sort(hands, compare_stems);
+    column_sort(groups, compare_stems);
     uint32_t count = 0;
-    for (uint32_t i = 0; i < hands->count; i++) {
-        struct hand *hand = column_at(hands, i), *last = count ? column_at(hands, count - 1) : NULL;
-        if (last && text_equal(last->stem, hand->stem))
-            last->cost += hand->cost;
+    for (uint32_t i = 0; i < groups->count; i++) {
+        struct stem_group *group = column_at(groups, i), *last = count ? column_at(groups, count - 1) : NULL;
+        if (last && text_equal(last->stem, group->stem))
+            last->cost += group->cost;
         else
-            *(struct hand *)column_at(hands, count++) = *hand;
+            *(struct stem_group *)column_at(groups, count++) = *group;
     }
-    hands->count = count;
-    column_sort(hands, compare_costs);
+    groups->count = count;
+    column_sort(groups, compare_costs);
 }
 
 /* Gives the hands, the most costly ones first, each to the shard that has least. */
-static void deal(struct column *hands, struct shard shard, struct failure *failure) {
+static void assign_shards(struct column *groups, struct shard shard, struct failure *failure) {
     uint64_t *costs = memory_allocate_zeroed(failure, shard.count, sizeof *costs);
-    for (size_t i = 0; costs && i < hands->count; i++) {
-        struct hand *hand = column_at(hands, i);
+    for (size_t i = 0; costs && i < groups->count; i++) {
+        struct stem_group *group = column_at(groups, i);
         for (unsigned j = 1; j < shard.count; j++)
-            if (costs[j] < costs[hand->shard]) hand->shard = j;
-        costs[hand->shard] += hand->cost;
+            if (costs[j] < costs[group->shard]) group->shard = j;
+        costs[group->shard] += group->cost;
     }
     memory_free(costs);
-    column_sort(hands, compare_stems);
+    column_sort(groups, compare_stems);
 }
 
 /* Leaves out the sources of other shards. The hands are sorted by stem. */
-static void leave_out(struct batch_plan *plan, const struct column *hands) {
+static void leave_out_others(struct batch_plan *plan, const struct column *groups) {
     size_t position = 0;
     for (size_t i = 0; i < plan->sources.count; i++) {
         struct batch_source *source = batch_source_at(plan, i);
-        struct hand wanted = {.stem = output_name_stem(text_of(source->name))};
+        struct stem_group wanted = {.stem = output_name_stem(text_of(source->name))};
         source->position = position;
         source->is_left_out = !source->is_own;
-        if (!is_dealt(plan, i)) continue;
-        size_t at = FIRST_ROW(j, hands->count, compare_stems(column_at(hands, j), &wanted) >= 0);
-        source->is_left_out = ((const struct hand *)column_at(hands, at))->shard != plan->shard.number - 1;
+        if (!is_input(plan, i)) continue;
+        size_t at = FIRST_ROW(j, groups->count, compare_stems(column_at(groups, j), &wanted) >= 0);
+        source->is_left_out = ((const struct stem_group *)column_at(groups, at))->shard != plan->shard.number - 1;
         if (source->is_left_out) plan->total_bytes -= source->file_bytes;
         position++;
     }
 }
 
 /* Hashes the names and sizes of all inputs, so that shards that saw others can be told apart. */
-static void note_inputs(struct batch_plan *plan) {
+static void hash_inputs(struct batch_plan *plan) {
     struct chunk_list list;
     chunk_list_init(&list, &plan->failure);
     for (size_t i = 0; i < plan->sources.count; i++) {
         const struct batch_source *source = batch_source_at(plan, i);
-        if (!is_dealt(plan, i)) continue;
-        plan->dealt_count++;
+        if (!is_input(plan, i)) continue;
+        plan->input_count++;
         chunk_list_append(&list, source->name, strlen(source->name) + 1);
         chunk_list_append(&list, (const char *)&source->file_bytes, sizeof source->file_bytes);
     }
-    plan->dealt_xxh3 = chunks_xxh3(&list);
+    plan->inputs_xxh3 = chunks_xxh3(&list);
     chunk_list_fini(&list);
 }
 
-void batch_plan_deal(struct batch_plan *plan) {
-    struct column hands;
+void batch_plan_select_shard(struct batch_plan *plan) {
+    struct column groups;
     if (!plan->shard.count || failure_is_set(&plan->failure)) return;
-    note_inputs(plan);
-    column_init(&hands, sizeof(struct hand), &plan->failure);
-    make_hands(plan, &hands);
-    if (!failure_is_set(&plan->failure)) deal(&hands, plan->shard, &plan->failure);
-    if (!failure_is_set(&plan->failure)) leave_out(plan, &hands);
-    column_fini(&hands);
+    hash_inputs(plan);
+    column_init(&groups, sizeof(struct stem_group), &plan->failure);
+    group_by_stem(plan, &groups);
+    if (!failure_is_set(&plan->failure)) assign_shards(&groups, plan->shard, &plan->failure);
+    if (!failure_is_set(&plan->failure)) leave_out_others(plan, &groups);
+    column_fini(&groups);
 }

@@ -97,7 +97,7 @@ static bool have_same_outputs(const struct manifest_file *a, const struct manife
 }
 
 /* Removes what was given twice. */
-static void drop_repeated(struct merging *merging) {
+static void drop_duplicates(struct merging *merging) {
     uint32_t count = 1;
     column_sort(&merging->parts, compare_parts);
     for (size_t i = 1; i < merging->parts.count; i++) {
@@ -180,9 +180,9 @@ static void check_positions(struct merging *merging) {
     }
 }
 
-static void put_together(struct merging *merging) {
+static void combine(struct merging *merging) {
     check_same_batch(merging);
-    drop_repeated(merging);
+    drop_duplicates(merging);
     check_outputs(merging);
     if (failure_is_set(&merging->failure)) return;
     const struct manifest_file *first = part_at(merging, 0);
@@ -345,8 +345,8 @@ static void read_part(struct merging *merging, const char *path) {
     manifest_file_init(part, path, &merging->memory);
     manifest_file_read(part);
     if (failure_is_set(&merging->failure)) return;
-    const char *trouble = manifest_file_shard_trouble(part);
-    if (trouble) failure_set(&merging->failure, FAILURE_INPUT, "%s: this is %s", path, trouble);
+    const char *problem = manifest_file_shard_error(part);
+    if (problem) failure_set(&merging->failure, FAILURE_INPUT, "%s: this is %s", path, problem);
 }
 
 static int merge_manifests(struct options *options) {
@@ -363,7 +363,7 @@ static int merge_manifests(struct options *options) {
         read_part(&merging, path = options->inputs.values[i]);
     bool are_read = !failure_is_set(failure);
     if (!are_read) command_print_failure(&output, path, failure);
-    if (are_read) put_together(&merging);
+    if (are_read) combine(&merging);
     if (are_read && failure_is_set(failure)) command_refuse(&command_merge_manifests, failure);
     int exit_code = failure_is_set(failure) ? (int)failure->code : finish(&merging, options);
     merging_fini(&merging);
