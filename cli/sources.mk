@@ -13,7 +13,7 @@ cli_sources := \
     cli/info/info_text.c \
     cli/record/kept_maps.c cli/record/record_command.c cli/record/record_file.c cli/record/record_profile.c \
     cli/record/record_program.c cli/record/record_run.c cli/record/record_signals.c cli/record/record_targets.c \
-    cli/record/record_told.c cli/record/recorder_traces.c cli/record/started_program.c \
+    cli/record/record_messages.c cli/record/recorder_traces.c cli/record/started_program.c \
     cli/record/kernel/event_names.c cli/record/kernel/kernel_events.c cli/record/kernel/kernel_recording.c \
     cli/record/kernel/kernel_rings.c cli/record/kernel/kernel_stream.c cli/record/kernel/proc_tasks.c \
     cli/record/kernel/tracing_formats.c

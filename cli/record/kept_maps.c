@@ -41,7 +41,7 @@ static int open_map(pid_t pid, struct stat *status) {
 }
 
 /* Returns whether a conversion finds and trusts the map without being told. */
-static bool is_found_anyway(pid_t pid, const struct stat *map) {
+static bool is_found_by_default(pid_t pid, const struct stat *map) {
     char path[PATH_BYTES];
     struct stat found;
     snprintf(path, sizeof path, "/tmp/perf-%d.map", pid);
@@ -69,7 +69,7 @@ void kept_maps_take(struct kept_maps *maps, pid_t pid) {
     struct stat status;
     int fd = open_map(pid, &status);
     if (fd < 0) return;
-    bool is_wanted = !is_found_anyway(pid, &status), has_room = maps->count < count_max() && reserve(maps);
+    bool is_wanted = !is_found_by_default(pid, &status), has_room = maps->count < count_max() && reserve(maps);
     if (is_wanted && has_room && asprintf(&maps->values[maps->count], "%d=/proc/self/fd/%d", pid, fd) > 0) {
         maps->fds[maps->count++] = fd;
         return;

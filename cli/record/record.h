@@ -33,8 +33,8 @@ struct record {
     struct started_program program; /* program of this iteration; its pid is 0 if it has ended */
     size_t ended_count;             /* iterations that have ended */
     struct proc_ids targets;
-    bool hurries;      /* it has a real-time priority while it records */
-    bool is_by_kernel; /* otherwise by the recorder that is preloaded into the programs */
+    bool wants_realtime; /* it has a real-time priority while it records */
+    bool is_by_kernel;   /* otherwise by the recorder that is preloaded into the programs */
     struct kernel_recording recording;
     struct kept_maps maps;         /* maps of what runs already */
     struct recorder_traces traces; /* have the programs' own events, or what the recorder has sampled */
@@ -57,7 +57,7 @@ void record_targets_find_threads(struct record *record, const struct proc_ids *p
 
 /* Raises the limit of open files as far as possible, less the spare ones: all threads of processes need many files, and
  * writing the recording some, which they must leave over. */
-void record_limit_files(const struct record *record, rlim_t spare_count);
+void record_raise_file_limit(const struct record *record, rlim_t spare_count);
 
 /* Keeps maps of generated code, unless no symbols are wanted. */
 void record_keep_maps(struct record *record, const struct proc_ids *processes);
@@ -68,7 +68,7 @@ void record_keep_maps(struct record *record, const struct proc_ids *processes);
 void record_signals_take(struct record *record);
 
 /* Uses the signals that have arrived. */
-void record_signals_use(struct record *record);
+void record_signals_handle(struct record *record);
 
 /* From here on, signals end this process at once, and nothing is left. */
 void record_signals_release(struct record *record);
@@ -102,7 +102,7 @@ void record_program_end(struct record *record);
 bool record_is_over(const struct record *record);
 
 /* Lets the profile be made of what was recorded before the failure. */
-void record_keep(struct record *record);
+void record_salvage(struct record *record);
 
 /* ---- Recording. ---- */
 
@@ -120,10 +120,10 @@ void record_file_rescue(const struct record *record, int exit_code);
 /* ---- Messages. ---- */
 
 /* Prints a message, unless --quiet is given. */
-void record_tell(struct record *record, const char *format, ...) __attribute__((format(printf, 2, 3)));
+void record_print(struct record *record, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
 /* Prints what was recorded by the kernel, and what was not. */
-void record_tell_summary(struct record *record);
+void record_print_summary(struct record *record);
 
 /* ---- The profile. ---- */
 

@@ -96,7 +96,7 @@ static void complete(struct options *options, struct failure *failure) {
 /* Returns whether the recorder may take the kernel's place. */
 static bool may_preload(const struct record *record) {
     const struct options *options = record->options;
-    return options->inputs.count && record->recording.allowing && options->recorder_choice == WITH_AUTO &&
+    return options->inputs.count && record->recording.permission_advice && options->recorder_choice == WITH_AUTO &&
            !options->recorded_events.count && !options->trace_path;
 }
 
@@ -112,9 +112,9 @@ static bool begin_by_kernel(struct record *record) {
                                                     .command = options->inputs.values,
                                                     .command_count = options->inputs.count};
     enum { SPARE_FILE_COUNT = 64 };
-    record_limit_files(record, options->recorded_pids.count ? SPARE_FILE_COUNT : 0);
+    record_raise_file_limit(record, options->recorded_pids.count ? SPARE_FILE_COUNT : 0);
     record->is_by_kernel = kernel_recording_init(&record->recording, &wanted, &record->targets, &record->failure);
-    record_limit_files(record, 0);
+    record_raise_file_limit(record, 0);
     if (!record->is_by_kernel) setrlimit(RLIMIT_NOFILE, &record->caller.files);
     return record->is_by_kernel;
 }
@@ -127,12 +127,12 @@ static void record_program(struct record *record) {
     if (failure_is_set(&record->failure)) return;
     if (is_kernel_wanted) record_targets_add(record, record->program.pid);
     if (is_kernel_wanted && !begin_by_kernel(record) && may_preload(record)) {
-        record_tell(record,
-                    "%s; the preloaded recorder samples in its place: without the kernel's code, and without programs "
-                    "that are linked statically or have more rights",
-                    record->failure.message);
+        record_print(record,
+                     "%s; the preloaded recorder samples in its place: without the kernel's code, and without programs "
+                     "that are linked statically or have more rights",
+                     record->failure.message);
         failure_clear(&record->failure);
-        record->recording.allowing = NULL;
+        record->recording.permission_advice = NULL;
         record_program_abandon(record);
         record_program_start(record, true);
     }
@@ -155,10 +155,10 @@ static void run_recording(struct record *record) {
         record_program(record);
     else
         record_processes(record);
-    if (record->recording.allowing && failure_is_set(&record->failure)) {
+    if (record->recording.permission_advice && failure_is_set(&record->failure)) {
         struct failure refusal = record->failure;
         failure_clear(&record->failure);
-        failure_set(&record->failure, refusal.code, "%s: %s", refusal.message, record->recording.allowing);
+        failure_set(&record->failure, refusal.code, "%s: %s", refusal.message, record->recording.permission_advice);
     }
     kernel_recording_fini(&record->recording);
     record_program_abandon(record);

@@ -39,20 +39,20 @@ bool record_file_open(struct record *record) {
 }
 
 /* Gives the file another name that begins with `start`. Returns false with errno EEXIST if there is such a file. */
-static bool give_name(const char *path, const char *start, const char *end) {
+static bool link_recording(const char *path, const char *start, const char *end) {
     char name[4096];
     snprintf(name, sizeof name, "%s.%s", start, end);
     return linkat(AT_FDCWD, path, AT_FDCWD, name, AT_SYMLINK_FOLLOW) == 0;
 }
 
 /* Returns how many of the files have names now that did not get one from the user; 0 if another recording has them. */
-static size_t give_names(const struct record *record, const char *start) {
+static size_t link_recordings(const struct record *record, const char *start) {
     bool is_unnamed = record->is_by_kernel && !record->options->trace_path;
-    size_t count = is_unnamed && give_name(record->trace_path, start, "data");
+    size_t count = is_unnamed && link_recording(record->trace_path, start, "data");
     if (is_unnamed && !count && errno == EEXIST) return 0;
     for (size_t i = 0; i < record->traces.count; i++) {
         const char *path = record->traces.paths[i];
-        count += give_name(path, start, strrchr(path, '/') + 1);
+        count += link_recording(path, start, strrchr(path, '/') + 1);
     }
     return count;
 }
@@ -67,7 +67,7 @@ void record_file_rescue(const struct record *record, int exit_code) {
     errno = EEXIST;
     for (int i = 0; i < NAME_COUNT && !count && errno == EEXIST; i++) {
         snprintf(start, sizeof start, "%s/gecko-convert-%d-%d", temporary_folder(), (int)getpid(), i);
-        count = give_names(record, start);
+        count = link_recordings(record, start);
     }
     if (count)
         console_print_message("the recording is kept: make a profile of it by gecko-convert %s%s%s.%s -o FILE",

@@ -20,7 +20,7 @@ void record_program_prepare(struct record *record) {
 
 void record_schedule(const struct record *record, int policy) {
     struct sched_param parameters = {.sched_priority = policy == SCHED_OTHER ? 0 : 1};
-    if (record->hurries) sched_setscheduler(0, policy, &parameters);
+    if (record->wants_realtime) sched_setscheduler(0, policy, &parameters);
 }
 
 void record_program_start(struct record *record, bool is_by_recorder) {
@@ -39,7 +39,7 @@ void record_program_abandon(struct record *record) {
     record->program.pid = 0;
 }
 
-static const char *why_not_executed(const char *command, int error) {
+static const char *execution_failure_reason(const char *command, int error) {
     if (error != ENOENT) return strerror(error);
     if (!strchr(command, '/'))
         return access(command, X_OK) ? "PATH leads to no such program; functions and aliases need their shell"
@@ -53,12 +53,13 @@ bool record_program_execute(struct record *record) {
     int error = started_program_execute(&record->program);
     if (!error) return true;
     if (!record->program_code) record->program_code = error == ENOENT ? EXIT_CODE_NOT_FOUND : EXIT_CODE_NOT_EXECUTABLE;
-    failure_set(&record->failure, FAILURE_IO, "cannot execute %s: %s", command, why_not_executed(command, error));
+    failure_set(&record->failure, FAILURE_IO, "cannot execute %s: %s", command,
+                execution_failure_reason(command, error));
     return false;
 }
 
 /* Returns false if the program of this iteration still runs. */
-static bool take_end(struct record *record) {
+static bool reap_program(struct record *record) {
     int status;
     struct started_program *program = &record->program;
     if (waitpid(program->pid, &status, WNOHANG) != program->pid) return false;
@@ -74,7 +75,7 @@ bool record_is_over(const struct record *record) {
     return limit_ns && monotonic_now_ns() - record->begin_ns >= limit_ns;
 }
 
-void record_keep(struct record *record) {
+void record_salvage(struct record *record) {
     if (!record->program_code) record->program_code = (int)record->failure.code;
     failure_clear(&record->failure);
 }
@@ -88,12 +89,12 @@ static bool begin_iteration(struct record *record) {
     record_program_abandon(record);
     console_print_message("only %zu of %zu iterations were recorded: %s", record->ended_count,
                           (size_t)record->options->iteration_count, record->failure.message);
-    record_keep(record);
+    record_salvage(record);
     return false;
 }
 
 bool record_program_has_ended(struct record *record) {
-    if (!take_end(record)) return false;
+    if (!reap_program(record)) return false;
     bool is_last = record->is_interrupted || record->ended_count == record->options->iteration_count ||
                    record_is_over(record) || failure_is_set(&record->failure);
     return is_last || !begin_iteration(record);
@@ -103,11 +104,11 @@ void record_program_end(struct record *record) {
     int code_before = record->program_code;
     bool is_ended = false;
     if (record->program.pid <= 0) return;
-    while (!take_end(record)) {
+    while (!reap_program(record)) {
         struct pollfd polled = {record->signal_fd, POLLIN, 0};
         if (!is_ended && record_is_over(record)) is_ended = kill(record->program.pid, SIGTERM) == 0;
         poll(&polled, 1, record->options->duration_ns && !is_ended ? RECORD_CHECK_MS : -1);
-        record_signals_use(record);
+        record_signals_handle(record);
     }
     if (is_ended) record->program_code = code_before;
 }

@@ -29,7 +29,7 @@ static void observe(struct record *record) {
         int ready_count = poll(polled, 2, RECORD_CHECK_MS);
         if (record->is_by_kernel) kernel_recording_take(recording);
         if (!is_started) draw_progress(record); /* the terminal of a program is its own */
-        if (ready_count) record_signals_use(record);
+        if (ready_count) record_signals_handle(record);
         is_done = record_is_over(record);
         if (is_started)
             is_done |= ready_count && record_program_has_ended(record);
@@ -52,7 +52,7 @@ static bool observe_all(struct record *record, const struct proc_ids *processes)
 }
 
 void record_run(struct record *record, const struct proc_ids *processes) {
-    record->hurries = record->is_by_kernel && sched_getscheduler(0) == SCHED_OTHER;
+    record->wants_realtime = record->is_by_kernel && sched_getscheduler(0) == SCHED_OTHER;
     record_schedule(record, SCHED_FIFO);
     bool has_begun = observe_all(record, processes);
     record_schedule(record, SCHED_OTHER);
@@ -60,8 +60,8 @@ void record_run(struct record *record, const struct proc_ids *processes) {
     if (failure_is_set(&record->failure) && record->recording.sample_count) {
         console_print_message("%s: what came later is lost", record->failure.message);
         record->is_cut = true;
-        record_keep(record);
+        record_salvage(record);
     }
-    if (record->is_by_kernel && !failure_is_set(&record->failure)) record_tell_summary(record);
+    if (record->is_by_kernel && !failure_is_set(&record->failure)) record_print_summary(record);
     record_program_end(record);
 }

@@ -14,7 +14,7 @@ enum { ENDING_SIGNAL_COUNT = sizeof ending_signals / sizeof *ending_signals };
 
 /* Returns whether the profile is written where programs write their output. A device, such as a terminal or /dev/null,
  * has room for both. */
-static bool is_output_taken(const char *path) {
+static bool is_output_reserved(const char *path) {
     struct stat output, standard;
     if (!path || strcmp(path, "-") == 0) return path;
     return stat(path, &output) == 0 && fstat(STDOUT_FILENO, &standard) == 0 && output.st_dev == standard.st_dev &&
@@ -23,7 +23,7 @@ static bool is_output_taken(const char *path) {
 
 void record_signals_take(struct record *record) {
     static const struct sigaction by_default = {.sa_handler = SIG_DFL};
-    caller_settings_init(&record->caller, is_output_taken(record->options->convert.output_path));
+    caller_settings_init(&record->caller, is_output_reserved(record->options->convert.output_path));
     sigaction(SIGCHLD, &by_default, NULL);
     sigemptyset(&record->signals);
     sigaddset(&record->signals, SIGCHLD);
@@ -60,7 +60,7 @@ void record_signals_release(struct record *record) {
 /* A terminal sends its signals to the program too, but tells only the first process of a session that it is gone.
  * Others are passed on to the program. Without a program, they end the recording. SIGQUIT is the program's alone: those
  * in Java and Go print their stacks then. The second Ctrl-C ends this process. */
-static void use_signal(struct record *record, const struct signalfd_siginfo *signal) {
+static void handle_signal(struct record *record, const struct signalfd_siginfo *signal) {
     pid_t program = record->program.pid;
     if (signal->ssi_signo == SIGCHLD) return;
     if (record->is_interrupted && signal->ssi_signo == SIGINT) {
@@ -72,7 +72,7 @@ static void use_signal(struct record *record, const struct signalfd_siginfo *sig
     if (program > 0 && !is_of_terminal) kill(program, (int)signal->ssi_signo);
 }
 
-void record_signals_use(struct record *record) {
+void record_signals_handle(struct record *record) {
     struct signalfd_siginfo signal;
-    while (read(record->signal_fd, &signal, sizeof signal) == sizeof signal) use_signal(record, &signal);
+    while (read(record->signal_fd, &signal, sizeof signal) == sizeof signal) handle_signal(record, &signal);
 }

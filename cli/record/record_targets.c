@@ -38,14 +38,15 @@ void record_targets_parse(struct record *record, struct proc_ids *processes) {
     }
 }
 
-void record_limit_files(const struct record *record, rlim_t spare_count) {
+void record_raise_file_limit(const struct record *record, rlim_t spare_count) {
     rlim_t max = record->caller.files.rlim_max;
     const struct rlimit raised = {max - (spare_count < max / 2 ? spare_count : max / 2), max};
     setrlimit(RLIMIT_NOFILE, &raised);
 }
 
 /* Finds the processes whose generated code may be recorded: also those that forked the recorded ones. */
-static void find_generating(const struct record *record, const struct proc_ids *processes, struct proc_ids *found) {
+static void find_code_generators(const struct record *record, const struct proc_ids *processes,
+                                 struct proc_ids *found) {
     if (record->options->is_system_wide) proc_ids_read(found, "/proc");
     for (size_t i = 0; i < processes->count; i++)
         for (pid_t pid = processes->values[i]; pid > 0 && !has_process(found, pid); pid = proc_parent(pid))
@@ -55,12 +56,12 @@ static void find_generating(const struct record *record, const struct proc_ids *
 void record_keep_maps(struct record *record, const struct proc_ids *processes) {
     struct proc_ids all = {0};
     if (record->options->convert.symbols == GECKO_CONVERT_SYMBOLS_NONE) return;
-    find_generating(record, processes, &all);
-    record_limit_files(record, 0);
+    find_code_generators(record, processes, &all);
+    record_raise_file_limit(record, 0);
     for (size_t i = 0; i < all.count; i++) kept_maps_take(&record->maps, all.values[i]);
     proc_ids_fini(&all);
     if (record->maps.left_out_count)
-        record_tell(
+        record_print(
             record,
             "generated code of %zu process%s in containers or of other users has no names: no more files may be open "
             "(ulimit -n)",

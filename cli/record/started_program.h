@@ -9,8 +9,8 @@
 
 struct started_program {
     pid_t pid;
-    int go;      /* a byte in this pipe lets it execute the program */
-    int outcome; /* the end of this pipe at which an errno arrives if executing failed */
+    int start_pipe; /* a byte in this pipe lets it execute the program */
+    int error_pipe; /* the end of this pipe at which an errno arrives if executing failed */
 };
 
 /* Exit codes of shells. */
@@ -21,10 +21,10 @@ struct caller_settings {
     sigset_t signals;          /* the signals that are blocked */
     struct sigaction on_child; /* the action of SIGCHLD */
     struct rlimit files;       /* the limit of open files */
-    bool is_output_taken;      /* standard output is not for programs, which get standard error in its place */
+    bool is_output_reserved;   /* standard output is not for programs, which get standard error in its place */
 };
 
-void caller_settings_init(struct caller_settings *settings, bool is_output_taken);
+void caller_settings_init(struct caller_settings *settings, bool is_output_reserved);
 
 /* Creates a process that waits to execute the command, which ends with NULL. Returns false with errno set. */
 bool started_program_init(struct started_program *program, char *const *command,

@@ -128,7 +128,7 @@ static void take_modifier(char *name, struct perf_event_attr *attr) {
     *colon = '\0';
 }
 
-bool event_named(const char *name, struct perf_event_attr *attr, struct failure *failure) {
+bool event_name_parse(const char *name, struct perf_event_attr *attr, struct failure *failure) {
     char copy[128];
     snprintf(copy, sizeof copy, "%s", name);
     take_modifier(copy, attr);

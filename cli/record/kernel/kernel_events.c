@@ -23,12 +23,12 @@ static const uint64_t USER_REGISTERS = 0x1ffffffff;
 static const uint64_t USER_REGISTERS = 0;
 #endif
 
-static void want_stacks(struct perf_event_attr *attr, const struct kernel_events_wanted *wanted) {
-    if (wanted->call_graph == CALL_GRAPH_NONE) return;
+static void request_stacks(struct perf_event_attr *attr, const struct kernel_event_options *options) {
+    if (options->call_graph == CALL_GRAPH_NONE) return;
     attr->sample_type |= PERF_SAMPLE_CALLCHAIN;
-    if (wanted->call_graph == CALL_GRAPH_FP) return;
+    if (options->call_graph == CALL_GRAPH_FP) return;
     attr->exclude_callchain_user = 1;
-    if (wanted->call_graph == CALL_GRAPH_LBR) {
+    if (options->call_graph == CALL_GRAPH_LBR) {
         attr->sample_type |= PERF_SAMPLE_BRANCH_STACK;
         attr->branch_sample_type = PERF_SAMPLE_BRANCH_USER | PERF_SAMPLE_BRANCH_CALL_STACK |
                                    PERF_SAMPLE_BRANCH_NO_FLAGS | PERF_SAMPLE_BRANCH_NO_CYCLES;
@@ -36,11 +36,11 @@ static void want_stacks(struct perf_event_attr *attr, const struct kernel_events
     }
     attr->sample_type |= PERF_SAMPLE_REGS_USER | PERF_SAMPLE_STACK_USER;
     attr->sample_regs_user = USER_REGISTERS;
-    attr->sample_stack_user = wanted->stack_bytes;
+    attr->sample_stack_user = options->stack_bytes;
 }
 
 /* One event of a recording tells what tasks do. */
-static void want_tasks(struct perf_event_attr *attr) {
+static void request_task_events(struct perf_event_attr *attr) {
     attr->mmap = attr->mmap2 = attr->build_id = 1;
     attr->comm = attr->comm_exec = attr->task = 1;
     attr->context_switch = 1;
@@ -54,42 +54,42 @@ static bool is_recorded_each_time(const struct perf_event_attr *attr) {
     return is_switch || attr->type == PERF_TYPE_TRACEPOINT;
 }
 
-static void set_attr(struct perf_event_attr *attr, const struct kernel_events_wanted *wanted) {
+static void set_attr(struct perf_event_attr *attr, const struct kernel_event_options *options) {
     attr->sample_type |= PERF_SAMPLE_IDENTIFIER | PERF_SAMPLE_IP | PERF_SAMPLE_TID | PERF_SAMPLE_TIME |
                          PERF_SAMPLE_CPU | PERF_SAMPLE_PERIOD;
     attr->read_format = PERF_FORMAT_LOST;
     attr->freq = !is_recorded_each_time(attr);
-    attr->sample_freq = attr->freq ? wanted->frequency_hz : 1;
+    attr->sample_freq = attr->freq ? options->frequency_hz : 1;
     attr->sample_id_all = 1;
     attr->disabled = 1;
-    attr->inherit = !wanted->is_system_wide;
-    attr->enable_on_exec = wanted->begins_on_exec;
+    attr->inherit = !options->is_system_wide;
+    attr->enable_on_exec = options->begins_on_exec;
     attr->use_clockid = 1;
     attr->clockid = CLOCK_MONOTONIC;
-    want_stacks(attr, wanted);
+    request_stacks(attr, options);
 }
 
 /* Samples of all events have the same fields, so that they can be read without knowing which event they are of. */
-static void want_payloads(const struct kernel_events *events) {
+static void request_raw_payloads(const struct kernel_events *events) {
     bool has_tracepoint = false;
     for (size_t i = 0; i < events->count; i++) has_tracepoint |= events->rows[i].attr.type == PERF_TYPE_TRACEPOINT;
     for (size_t i = 0; i < events->count && has_tracepoint; i++) events->rows[i].attr.sample_type |= PERF_SAMPLE_RAW;
 }
 
-bool kernel_events_init(struct kernel_events *events, const struct kernel_events_wanted *wanted,
+bool kernel_events_init(struct kernel_events *events, const struct kernel_event_options *options,
                         struct failure *failure) {
     static const char *const default_names[] = {"cycles"};
-    const char *const *names = wanted->name_count ? wanted->names : default_names;
-    size_t count = wanted->name_count ? wanted->name_count : 1;
+    const char *const *names = options->name_count ? options->names : default_names;
+    size_t count = options->name_count ? options->name_count : 1;
     *events = (struct kernel_events){.rows = calloc(count, sizeof *events->rows)};
     if (!events->rows) failure_set_memory(failure);
     for (size_t i = 0; i < count && !failure_is_set(failure); i++) {
         struct kernel_event *event = &events->rows[events->count++];
         snprintf(event->name, sizeof event->name, "%.*s", (int)strcspn(names[i], "="), names[i]);
-        if (event_named(event->name, &event->attr, failure)) set_attr(&event->attr, wanted);
+        if (event_name_parse(event->name, &event->attr, failure)) set_attr(&event->attr, options);
     }
-    if (events->count) want_tasks(&events->rows[0].attr);
-    want_payloads(events);
+    if (events->count) request_task_events(&events->rows[0].attr);
+    request_raw_payloads(events);
     return !failure_is_set(failure);
 }
 
@@ -119,7 +119,7 @@ static void count_clock(struct kernel_event *event) {
 }
 
 /* Gives up one thing that the kernel may have refused with that errno. Returns false if there is nothing left. */
-static bool concede(struct kernel_event *event, int error) {
+static bool relax_attributes(struct kernel_event *event, int error) {
     struct perf_event_attr *attr = &event->attr;
     bool is_forbidden = error == EACCES || error == EPERM, is_unknown = error == EINVAL || error == EOPNOTSUPP;
     if (is_forbidden && !attr->exclude_kernel) {
@@ -141,14 +141,14 @@ static bool concede(struct kernel_event *event, int error) {
 
 /* Finds attributes that the kernel accepts for the task on all processors: those of a hybrid one differ. If the task
  * has ended, others decide. */
-static int settle(struct kernel_event *event, const struct kernel_rings *rings, pid_t pid) {
+static int negotiate_attributes(struct kernel_event *event, const struct kernel_rings *rings, pid_t pid) {
     int error = 0;
     for (size_t i = 0; i < rings->count;) {
         int fd = kernel_event_open(&event->attr, pid, rings->rows[i].processor);
         error = fd < 0 ? errno : 0;
         if (fd >= 0) close(fd);
         if (error == ESRCH) return 0;
-        if (error && !concede(event, error)) return error;
+        if (error && !relax_attributes(event, error)) return error;
         i = error ? 0 : i + 1;
     }
     return 0;
@@ -172,29 +172,29 @@ static bool reserve(struct kernel_event *event, size_t count) {
 }
 
 static int prepare_event(struct kernel_event *event, const struct kernel_rings *rings, const struct proc_ids *tasks) {
-    return reserve(event, tasks->count * rings->count) ? settle(event, rings, tasks->values[0]) : ENOMEM;
+    return reserve(event, tasks->count * rings->count) ? negotiate_attributes(event, rings, tasks->values[0]) : ENOMEM;
 }
 
 /* Opens the events for one task on all processors. After an error, none of them is open for it. */
 static int open_task(struct kernel_events *events, const struct kernel_rings *rings, pid_t pid,
                      const struct kernel_event **refused) {
     int error = 0;
-    for (size_t i = 0; i < events->count; i++) events->rows[i].task_at = events->rows[i].count;
+    for (size_t i = 0; i < events->count; i++) events->rows[i].task_start = events->rows[i].count;
     for (size_t i = 0; i < events->count * rings->count && !error; i++) {
         struct kernel_event *event = &events->rows[i / rings->count];
         *refused = event;
         error = open_one(event, &rings->rows[i % rings->count], pid);
     }
-    for (size_t i = 0; i < events->count && error; i++) close_from(&events->rows[i], events->rows[i].task_at);
+    for (size_t i = 0; i < events->count && error; i++) close_from(&events->rows[i], events->rows[i].task_start);
     return error;
 }
 
 int kernel_events_open(struct kernel_events *events, const struct kernel_rings *rings, const struct proc_ids *tasks,
                        const struct kernel_event **refused) {
     pid_t any = -1;
-    const struct proc_ids whatever_runs = {&any, 1};
+    const struct proc_ids all_tasks = {&any, 1};
     int error = 0;
-    if (!tasks->count) tasks = &whatever_runs;
+    if (!tasks->count) tasks = &all_tasks;
     for (size_t i = 0; i < events->count && !error; i++) {
         *refused = &events->rows[i];
         error = prepare_event(&events->rows[i], rings, tasks);

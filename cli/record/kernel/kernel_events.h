@@ -14,7 +14,7 @@ struct kernel_event {
     size_t count;
     uint64_t *ids; /* ids of these and of closed ones; ascending, as the kernel numbers them */
     size_t id_count;
-    size_t task_at; /* the index of the first descriptor of the task that was opened last */
+    size_t task_start; /* the index of the first descriptor of the task that was opened last */
 };
 
 struct kernel_events {
@@ -24,7 +24,7 @@ struct kernel_events {
     uint64_t lost_count;   /* samples of events that were closed */
 };
 
-struct kernel_events_wanted {
+struct kernel_event_options {
     const char *const *names; /* names of events, which end at an equals sign; none: the processor's cycles, or its
                                  clock if it counts none */
     size_t name_count;
@@ -36,7 +36,7 @@ struct kernel_events_wanted {
 };
 
 /* Sets the attributes of the events; nothing is opened. Returns false after a failure. */
-bool kernel_events_init(struct kernel_events *events, const struct kernel_events_wanted *wanted,
+bool kernel_events_init(struct kernel_events *events, const struct kernel_event_options *wanted,
                         struct failure *failure);
 void kernel_events_fini(struct kernel_events *events);
 

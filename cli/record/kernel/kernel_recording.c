@@ -16,10 +16,11 @@ static const uint64_t NS_PER_S = 1000000000;
 
 /* ---- Failures. ---- */
 
-static const char allowing_events[] =
+static const char event_permission_advice[] =
     "allow it by CAP_PERFMON or root, by sysctl kernel.perf_event_paranoid (0 for --all, 2 for own programs), and in a "
     "container by its seccomp filter; processes of others need CAP_PERFMON and CAP_SYS_PTRACE, or root";
-static const char allowing_memory[] = "allow more by sysctl kernel.perf_event_mlock_kb or ulimit -l, or as root";
+static const char memory_permission_advice[] =
+    "allow more by sysctl kernel.perf_event_mlock_kb or ulimit -l, or as root";
 
 /* Without an event, it is the rings that failed: whatever the errno, the kernel records nothing then. */
 static void fail(struct kernel_recording *recording, int error, const struct kernel_event *event,
@@ -44,11 +45,11 @@ static void fail(struct kernel_recording *recording, int error, const struct ker
     } else if (is_unknown && event) {
         failure_set(failure, FAILURE_USAGE, "--event %s: this machine does not count it", event->name);
     } else if (error == EPERM && !event && recording->rings.data_bytes) {
-        recording->allowing = allowing_memory;
+        recording->permission_advice = memory_permission_advice;
         failure_set(failure, FAILURE_IO, "the kernel refuses to record: this user may not lock memory for its records");
     } else {
         bool is_allowable = error == EACCES || error == EPERM || error == ENOSYS || is_unknown;
-        recording->allowing = is_allowable ? allowing_events : NULL;
+        recording->permission_advice = is_allowable ? event_permission_advice : NULL;
         failure_set(failure, FAILURE_IO, "the kernel refuses to record: %s", strerror(error));
     }
 }
@@ -323,8 +324,8 @@ static struct kernel_fork *fork_at(struct kernel_forks *forks, uint64_t number) 
     return &forks->rows[number % FORKS_COUNT_MAX];
 }
 
-static bool is_awaited(struct kernel_forks *forks, uint32_t pid) {
-    for (uint64_t i = forks->told_count; i < forks->begun_count; i++)
+static bool is_pending(struct kernel_forks *forks, uint32_t pid) {
+    for (uint64_t i = forks->written_count; i < forks->begun_count; i++)
         if (fork_at(forks, i)->pid == pid) return true;
     return false;
 }
@@ -334,10 +335,10 @@ static void note_task(struct kernel_forks *forks, const struct perf_event_header
     uint32_t pid = (uint32_t)ids, other = (uint32_t)(ids >> 32);
     bool is_fork = header->type == PERF_RECORD_FORK && pid && pid != other;
     bool is_name = header->type == PERF_RECORD_COMM && !is_execution(header) && pid == other;
-    if (is_fork || (is_name && !is_awaited(forks, pid)))
+    if (is_fork || (is_name && !is_pending(forks, pid)))
         *fork_at(forks, forks->begun_count++) = (struct kernel_fork){pid, now_ns(CLOCK_MONOTONIC)};
-    if (forks->begun_count - forks->told_count > FORKS_COUNT_MAX) forks->told_count++;
-    for (uint64_t i = forks->told_count; is_execution(header) && i < forks->begun_count; i++)
+    if (forks->begun_count - forks->written_count > FORKS_COUNT_MAX) forks->written_count++;
+    for (uint64_t i = forks->written_count; is_execution(header) && i < forks->begun_count; i++)
         if (fork_at(forks, i)->pid == pid) fork_at(forks, i)->pid = 0;
 }
 
@@ -346,8 +347,8 @@ static void append_titles(struct kernel_recording *recording) {
     static const uint64_t TITLE_NS = 100000000;
     struct kernel_forks *forks = &recording->forks;
     uint64_t time_ns = now_ns(CLOCK_MONOTONIC);
-    for (; forks->told_count < forks->begun_count; forks->told_count++) {
-        const struct kernel_fork *begun = fork_at(forks, forks->told_count);
+    for (; forks->written_count < forks->begun_count; forks->written_count++) {
+        const struct kernel_fork *begun = fork_at(forks, forks->written_count);
         if (time_ns - begun->time_ns < TITLE_NS) return;
         if (begun->pid) proc_title_append(&recording->stream, (pid_t)begun->pid, time_ns);
     }
@@ -405,7 +406,7 @@ static void describe(struct kernel_recording *recording, const struct proc_ids *
 
 /* Begins to record what runs already. What begins while processes are described is told twice then, and nothing is
  * missed. */
-static void begin_running(struct kernel_recording *recording, const struct proc_ids *processes) {
+static void attach_running(struct kernel_recording *recording, const struct proc_ids *processes) {
     struct proc_ids all = {0};
     kernel_events_enable(&recording->events);
     append_moment(recording, 0);
@@ -418,7 +419,7 @@ static void begin_running(struct kernel_recording *recording, const struct proc_
 }
 
 /* Call it after the kernel's list of symbols told nothing. */
-static const char *why_without_names(void) {
+static const char *nameless_kernel_reason(void) {
     char first;
     if (!regular_file_start("/proc/kallsyms", &first, sizeof first).bytes_count)
         return "their list, /proc/kallsyms, is empty or cannot be read";
@@ -431,8 +432,9 @@ void kernel_recording_begin(struct kernel_recording *recording, int fd, const st
     kept_files_begin(fd);
     append_head(recording);
     kernel_stream_compress(&recording->stream);
-    if (recording->has_kernel && !proc_kernel_append(&recording->stream)) recording->hiding = why_without_names();
-    if (!recording->options.events.begins_on_exec) begin_running(recording, processes);
+    if (recording->has_kernel && !proc_kernel_append(&recording->stream))
+        recording->nameless_reason = nameless_kernel_reason();
+    if (!recording->options.events.begins_on_exec) attach_running(recording, processes);
     kernel_stream_flush(&recording->stream);
 }
 
@@ -443,7 +445,7 @@ void kernel_recording_add(struct kernel_recording *recording, pid_t task, struct
 }
 
 /* Small parts are not compressed well, and what is not written is lost if this program is killed. */
-static void flush_at_times(struct kernel_recording *recording) {
+static void flush_periodically(struct kernel_recording *recording) {
     enum { FLUSHED_BYTES_MIN = STREAM_BUFFER_BYTES / 2, FLUSH_NS = 1000000000 };
     uint64_t time_ns = now_ns(CLOCK_MONOTONIC);
     if (recording->stream.bytes_count < FLUSHED_BYTES_MIN && time_ns - recording->flushed_ns < FLUSH_NS) return;
@@ -455,7 +457,7 @@ void kernel_recording_take(struct kernel_recording *recording) {
     if (failure_is_set(recording->stream.failure)) return;
     kernel_rings_drain(&recording->rings, &recording->stream, visit, recording);
     append_titles(recording);
-    flush_at_times(recording);
+    flush_periodically(recording);
 }
 
 void kernel_recording_end(struct kernel_recording *recording) {

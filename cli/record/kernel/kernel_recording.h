@@ -5,7 +5,7 @@
 #include "kernel_events.h"
 
 struct kernel_recording_options {
-    struct kernel_events_wanted events; /* stack_bytes 0: as much as the rings are good for */
+    struct kernel_event_options events; /* stack_bytes 0: as much as the rings are good for */
     const char *const *command;         /* the program and its arguments, for the header; borrowed */
     size_t command_count;
 };
@@ -18,7 +18,7 @@ struct kernel_forks {
         uint64_t time_ns;
     } rows[256];
     uint64_t begun_count; /* tasks that have begun; a task's number modulo the size of `rows` is its row */
-    uint64_t told_count;
+    uint64_t written_count;
 };
 
 struct kernel_recording {
@@ -29,14 +29,14 @@ struct kernel_recording {
     struct kernel_stream stream;
     uint64_t flushed_ns; /* when the stream was last written, on CLOCK_MONOTONIC */
     uint64_t sample_count;
-    uint64_t lost_count;    /* records that found no room; so far those that the kernel has told of */
-    uint32_t executing;     /* the process that has just executed a program; 0: none */
-    uint64_t refused_count; /* programs whose recording the kernel has ended as they began */
-    uint64_t hidden_count;  /* processes whose mappings this user may not see */
-    bool has_kernel;        /* the kernel's own code is sampled */
-    bool lacks_kernel;      /* the kernel refuses to sample its own code */
-    const char *hiding;     /* why the kernel's code, which is sampled, has no names; NULL: it has */
-    const char *allowing;   /* what would allow it, if a failure is due to permissions; otherwise NULL */
+    uint64_t lost_count;           /* records that found no room; so far those that the kernel has told of */
+    uint32_t executing;            /* the process that has just executed a program; 0: none */
+    uint64_t refused_count;        /* programs whose recording the kernel has ended as they began */
+    uint64_t hidden_count;         /* processes whose mappings this user may not see */
+    bool has_kernel;               /* the kernel's own code is sampled */
+    bool lacks_kernel;             /* the kernel refuses to sample its own code */
+    const char *nameless_reason;   /* why the kernel's code, which is sampled, has no names; NULL: it has */
+    const char *permission_advice; /* what would allow it, if a failure is due to permissions; otherwise NULL */
 };
 
 /* Opens the events for the tasks; system-wide: `tasks` is empty. Returns false after a failure. Call

@@ -121,7 +121,7 @@ static void drain(struct kernel_ring *ring, size_t data_bytes, struct kernel_str
         if (header.size < sizeof header) break;
         char *record = kernel_stream_reserve(stream);
         copy_record(record, data, data_bytes, at, header.size);
-        kernel_stream_keep(stream, visit(context, record, header.size));
+        kernel_stream_commit(stream, visit(context, record, header.size));
         tail += header.size;
         __atomic_store_n(&ring->pages->data_tail, tail, __ATOMIC_RELEASE);
     }

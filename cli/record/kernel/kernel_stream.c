@@ -77,12 +77,12 @@ char *kernel_stream_reserve(struct kernel_stream *stream) {
     return stream->bytes + stream->bytes_count;
 }
 
-void kernel_stream_keep(struct kernel_stream *stream, size_t bytes_count) { stream->bytes_count += bytes_count; }
+void kernel_stream_commit(struct kernel_stream *stream, size_t bytes_count) { stream->bytes_count += bytes_count; }
 
 void kernel_stream_bytes(struct kernel_stream *stream, const void *bytes, size_t bytes_count) {
     if (!stream->bytes) return;
     memcpy(stream->bytes + stream->bytes_count, bytes, bytes_count);
-    kernel_stream_keep(stream, bytes_count);
+    kernel_stream_commit(stream, bytes_count);
 }
 
 void kernel_stream_raw(struct kernel_stream *stream, const void *bytes, size_t bytes_count) {

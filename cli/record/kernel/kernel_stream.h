@@ -54,9 +54,9 @@ void kernel_stream_raw(struct kernel_stream *stream, const void *bytes, size_t b
 /* Appends the whole file, which has records of another stream. */
 void kernel_stream_copy(struct kernel_stream *stream, int fd);
 
-/* Returns where a record that the kernel has written can be copied to; call kernel_stream_keep with its size then. */
+/* Returns where a record that the kernel has written can be copied to; call kernel_stream_commit with its size then. */
 char *kernel_stream_reserve(struct kernel_stream *stream);
-void kernel_stream_keep(struct kernel_stream *stream, size_t bytes_count);
+void kernel_stream_commit(struct kernel_stream *stream, size_t bytes_count);
 
 /* Begins to compress: from here on, records are within compressed ones, which together have one zstd stream. The
  * feature that tells so must have been appended. */

@@ -9,7 +9,7 @@
 #include "libconvert/base/monotonic_clock.h"
 #include "record.h"
 
-void record_tell(struct record *record, const char *format, ...) {
+void record_print(struct record *record, const char *format, ...) {
     char message[512];
     va_list arguments;
     va_start(arguments, format);
@@ -32,7 +32,7 @@ static uint64_t sampled_ns(const struct record *record) {
 }
 
 /* Returns whether the threads mostly waited, and the stacks in which they did could have been recorded. */
-static bool lacks_stacks_of_waits(const struct record *record) {
+static bool lacks_wait_stacks(const struct record *record) {
     const struct options *options = record->options;
     if (options->recorded_events.count || options->is_system_wide || record->recording.lacks_kernel) return false;
     uint64_t passed_ns = monotonic_now_ns() - record->begin_ns;
@@ -54,7 +54,7 @@ static uint64_t unsampled_ns(const struct record *record) {
     return used_ns >= USED_NS_MIN && sampled_ns(record) < used_ns / 2 ? used_ns : 0;
 }
 
-static const char *why_without_samples(const struct record *record) {
+static const char *no_samples_reason(const struct record *record) {
     if (record->options->recorded_events.count)
         return "no event that --event names happened often enough to be sampled";
     if (!record->command) return "nothing of what was observed computed for long enough to be sampled";
@@ -64,7 +64,7 @@ static const char *why_without_samples(const struct record *record) {
 }
 
 /* How many samples a recording has that was cut, only the conversion finds out. The profile has more of them. */
-static void tell_counts(struct record *record) {
+static void print_counts(struct record *record) {
     const struct kernel_recording *recording = &record->recording;
     bool adds_waits =
         recording->sample_count && !record->is_cut && record->options->convert.off_cpu != GECKO_CONVERT_OFF_CPU_NO;
@@ -74,59 +74,59 @@ static void tell_counts(struct record *record) {
     if (!record->is_cut)
         snprintf(counts, sizeof counts, "%llu sample%s, %llu lost, ", (unsigned long long)recording->sample_count,
                  recording->sample_count == 1 ? "" : "s", (unsigned long long)recording->lost_count);
-    record_tell(record, "recorded %.1f s of %s%s: %s%.*s%s", (double)(monotonic_now_ns() - record->begin_ns) / 1e9,
-                recording->events.rows[0].name, recording->events.count > 1 ? " and other events" : "", counts,
-                TEXT_ARGS(size), adds_waits ? "; the times in which threads did not run become samples, too" : "");
+    record_print(record, "recorded %.1f s of %s%s: %s%.*s%s", (double)(monotonic_now_ns() - record->begin_ns) / 1e9,
+                 recording->events.rows[0].name, recording->events.count > 1 ? " and other events" : "", counts,
+                 TEXT_ARGS(size), adds_waits ? "; the times in which threads did not run become samples, too" : "");
 }
 
-void record_tell_summary(struct record *record) {
+void record_print_summary(struct record *record) {
     const struct kernel_recording *recording = &record->recording;
     bool runs_on = record->command && record->program.pid <= 0 && kernel_events_are_alive(&recording->events);
     uint64_t used_ns = unsampled_ns(record);
-    tell_counts(record);
+    print_counts(record);
     if (recording->rings.data_bytes < KERNEL_RING_BYTES_MIN)
-        record_tell(record,
-                    "little memory may be locked (sysctl kernel.perf_event_mlock_kb), so samples are lost more easily");
+        record_print(
+            record, "little memory may be locked (sysctl kernel.perf_event_mlock_kb), so samples are lost more easily");
     if (recording->events.left_out_count)
-        record_tell(
+        record_print(
             record,
             "%zu of %zu threads were not recorded: each needs a file for each event and processor, and no more may be "
             "open (ulimit -n)",
             recording->events.left_out_count, record->targets.count);
     if (recording->refused_count)
-        record_tell(
+        record_print(
             record,
             "the kernel records no program that changes its user (setuid) or whose file its user may not read: %llu "
             "of what was executed; record such a program as the user that it becomes",
             (unsigned long long)recording->refused_count);
     else if (used_ns)
-        record_tell(
+        record_print(
             record,
             "the samples stand for %llu of %llu ms of processor time: most processes probably ended before their first "
             "sample was due; a higher --frequency, or --all, also shows those",
             (unsigned long long)(sampled_ns(record) / 1000000), (unsigned long long)(used_ns / 1000000));
-    else if (lacks_stacks_of_waits(record))
-        record_tell(record,
-                    "most of the time, no thread ran: they waited, or other programs had the processors; -e "
-                    "cycles,context-switches also records the stacks in which they waited");
+    else if (lacks_wait_stacks(record))
+        record_print(record,
+                     "most of the time, no thread ran: they waited, or other programs had the processors; -e "
+                     "cycles,context-switches also records the stacks in which they waited");
     else if (!recording->sample_count && !runs_on)
-        record_tell(record, "%s", why_without_samples(record));
+        record_print(record, "%s", no_samples_reason(record));
     if (recording->hidden_count)
-        record_tell(
+        record_print(
             record,
             "the code of %llu process%s has no names: seeing that of other users, or of more rights, needs root or "
             "CAP_SYS_PTRACE",
             (unsigned long long)recording->hidden_count, recording->hidden_count == 1 ? "" : "es");
     if (record->options->is_system_wide && !sees_all_processes())
-        record_tell(
+        record_print(
             record,
             "processes outside of this container have no numbers and no files here, so that their code has no names: "
             "record outside of it");
     if (recording->lacks_kernel)
-        record_tell(record,
-                    "the kernel's own code was not recorded: that needs CAP_PERFMON, or sysctl "
-                    "kernel.perf_event_paranoid=1");
-    else if (recording->hiding)
-        record_tell(record, "the kernel's functions have no names: %s", recording->hiding);
-    if (runs_on) record_tell(record, "processes that the program has started run on, and are no longer recorded");
+        record_print(record,
+                     "the kernel's own code was not recorded: that needs CAP_PERFMON, or sysctl "
+                     "kernel.perf_event_paranoid=1");
+    else if (recording->nameless_reason)
+        record_print(record, "the kernel's functions have no names: %s", recording->nameless_reason);
+    if (runs_on) record_print(record, "processes that the program has started run on, and are no longer recorded");
 }
