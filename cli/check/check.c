@@ -56,7 +56,7 @@ void profile_identity_write(struct profile_identity identity, char title[PROFILE
 
 /* Rows that exist without a table in the profile: six resource types and, in a profile without categories, the eight
  * that Firefox uses then. */
-static void count_what_is_given(struct check *check) {
+static void count_implicit_rows(struct check *check) {
     enum { DEFAULT_CATEGORY_COUNT = 8, RESOURCE_TYPE_COUNT = 6 };
     const struct node *meta = check_member(check, check->root, "meta");
     check->table_names[TABLE_RESOURCE_TYPES] = "the resource types";
@@ -85,7 +85,7 @@ static void check_with(struct document *document, struct violations *violations,
     for (size_t i = 0; i < SHAPE_COUNT; i++) check.checks[i] = own[i] ? own[i] : check_common_shapes[i];
     strings_init(&check.schema_names, document->failure);
     column_init(&check.schemas, sizeof(struct marker_schema_view), document->failure);
-    count_what_is_given(&check);
+    count_implicit_rows(&check);
     learn_schemas(&check);
     if (!failure_is_set(document->failure))
         check_shape(&check, is_gecko ? &gecko_profile : &processed_profile, check.root,

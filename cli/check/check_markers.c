@@ -461,14 +461,14 @@ static void check_times(struct check *check, const struct marker_columns *column
 /* For each name: the open starts, innermost first, and the last end that closed none. Values are row numbers or NONE.
  */
 struct pairing {
-    uint32_t *open;  /* by name */
-    uint32_t *lone;  /* by name: the last end without a start */
-    uint32_t *outer; /* by row: the next outer start that is open */
-    uint32_t *order; /* row numbers in the order in which the front-end reads them */
+    uint32_t *open;      /* by name */
+    uint32_t *unmatched; /* by name: the last end without a start */
+    uint32_t *outer;     /* by row: the next outer start that is open */
+    uint32_t *order;     /* row numbers in the order in which the front-end reads them */
 };
 enum { ROW_NONE = UINT32_MAX };
 
-static double sorting_time(const struct marker_columns *columns, uint32_t row) {
+static double sort_time(const struct marker_columns *columns, uint32_t row) {
     const struct node *end = column_view_at(&columns->end, row), *start = column_view_at(&columns->start, row);
     if (is_finite_number(end) && end->number != 0) return end->number;
     return is_finite_number(start) ? start->number : 0;
@@ -476,7 +476,7 @@ static double sorting_time(const struct marker_columns *columns, uint32_t row) {
 
 static int compare_times(const void *left, const void *right, void *context) {
     uint32_t a = *(const uint32_t *)left, b = *(const uint32_t *)right;
-    double time_a = sorting_time(context, a), time_b = sorting_time(context, b);
+    double time_a = sort_time(context, a), time_b = sort_time(context, b);
     return ORDER(time_a, time_b) ?: ORDER(a, b);
 }
 
@@ -496,7 +496,7 @@ static void pair_row(struct check *check, const struct marker_columns *columns, 
         pairing->outer[row] = pairing->open[at];
         pairing->open[at] = row;
     } else if (phase->number == PHASE_END && pairing->open[at] == ROW_NONE) {
-        pairing->lone[at] = row;
+        pairing->unmatched[at] = row;
     } else if (phase->number == PHASE_END) {
         uint32_t start_row = pairing->open[at];
         pairing->open[at] = pairing->outer[start_row];
@@ -510,12 +510,12 @@ static void pair_row(struct check *check, const struct marker_columns *columns, 
 static void report_late_starts(struct check *check, const struct marker_columns *columns, const struct pairing *pairing,
                                uint64_t name_count, const struct node_path *table) {
     for (size_t at = 0; at < name_count; at++) {
-        if (pairing->lone[at] == ROW_NONE) continue;
-        const struct node *end = column_view_at(&columns->end, pairing->lone[at]);
+        if (pairing->unmatched[at] == ROW_NONE) continue;
+        const struct node *end = column_view_at(&columns->end, pairing->unmatched[at]);
         for (uint32_t row = pairing->open[at]; row != ROW_NONE; row = pairing->outer[row]) {
             const struct node *start = column_view_at(&columns->start, row);
             if (!is_finite_number(end) || !is_finite_number(start) || start->number > end->number) continue;
-            report_pair(check, columns, pairing->lone[at], row, table, "is listed before");
+            report_pair(check, columns, pairing->unmatched[at], row, table, "is listed before");
             break;
         }
     }

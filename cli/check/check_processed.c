@@ -35,7 +35,7 @@ struct stack_columns {
     struct column_view frame, offset;               /* columns of stackTable */
     struct column_view depth, address, lib, symbol; /* columns of frameTable */
     size_t frame_count;
-    uint32_t *placed; /* owned; by stack, see place; ID_NONE: none */
+    uint32_t *addressed; /* owned; by stack, see note_addressed_caller; ID_NONE: none */
 };
 
 static const struct node *frame_of(const struct stack_columns *columns, size_t stack) {
@@ -44,7 +44,8 @@ static const struct node *frame_of(const struct stack_columns *columns, size_t s
 }
 
 /* Returns whether the innermost frame of the stack is one into which a frame of that depth can be inlined. */
-static bool can_hold(const struct stack_columns *columns, uint32_t stack, const struct node *inlined, double depth) {
+static bool is_inline_parent(const struct stack_columns *columns, uint32_t stack, const struct node *inlined,
+                             double depth) {
     const struct node *frame = stack == ID_NONE ? NULL : frame_of(columns, stack);
     if (!frame) return false;
     size_t a = (size_t)inlined->number, b = (size_t)frame->number;
@@ -55,10 +56,10 @@ static bool can_hold(const struct stack_columns *columns, uint32_t stack, const 
 }
 
 /* Notes which caller of the stack, or the stack itself, is the innermost one that has an address. */
-static void place(struct stack_columns *columns, uint32_t row, size_t offset) {
+static void note_addressed_caller(struct stack_columns *columns, uint32_t row, size_t offset) {
     const struct node *frame = frame_of(columns, row);
     bool has_address = frame && number_or(column_view_at(&columns->address, (size_t)frame->number), -1) != -1;
-    columns->placed[row] = has_address ? row : offset ? columns->placed[row - offset] : ID_NONE;
+    columns->addressed[row] = has_address ? row : offset ? columns->addressed[row - offset] : ID_NONE;
 }
 
 /* Checks that the caller of an inlined frame is the frame into which it was inlined. Labels, which have no address, may
@@ -75,8 +76,8 @@ static void check_inlined(struct check *check, const struct stack_columns *colum
         return;
     }
     uint32_t caller = (uint32_t)(row - offset);
-    if (!frame_of(columns, caller) || can_hold(columns, caller, frame, depth) ||
-        can_hold(columns, columns->placed[caller], frame, depth))
+    if (!frame_of(columns, caller) || is_inline_parent(columns, caller, frame, depth) ||
+        is_inline_parent(columns, columns->addressed[caller], frame, depth))
         return;
     check_warning(check, RULE_BROKEN_CONSISTENCY, at,
                   "a frame with inlineDepth %g must be called by one with inlineDepth %g and the same address, lib and "
@@ -117,11 +118,11 @@ static void check_stacks(struct check *check, const struct node *table, const st
     for (size_t i = 0; i < sizeof of_frames / sizeof *of_frames; i++)
         if (of_frames[i]->count < columns.frame_count) columns.frame_count = of_frames[i]->count;
     if (columns.frame.count > columns.offset.count) columns.frame.count = columns.offset.count;
-    columns.placed = memory_allocate(check->document->failure, columns.frame.count * sizeof *columns.placed);
+    columns.addressed = memory_allocate(check->document->failure, columns.frame.count * sizeof *columns.addressed);
     for (size_t row = 0; row < columns.frame.count && !failure_is_set(check->document->failure); row++) {
         const struct node *offset = column_view_at(&columns.offset, row);
         bool is_good = node_is_index(offset, row + 1);
-        place(&columns, (uint32_t)row, is_good ? (size_t)offset->number : 0);
+        note_addressed_caller(&columns, (uint32_t)row, is_good ? (size_t)offset->number : 0);
         if (is_good)
             check_inlined(check, &columns, row, (size_t)offset->number, path);
         else if (node_is_integer(offset) && offset->number > 0)
@@ -129,7 +130,7 @@ static void check_stacks(struct check *check, const struct node *table, const st
                         "%s: the caller must be an earlier row, so this must be at most %zu (0: no caller)",
                         SHOWN(offset), row);
     }
-    memory_free(columns.placed);
+    memory_free(columns.addressed);
     check_unique_stacks(check, &columns, path);
 }
 

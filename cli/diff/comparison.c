@@ -168,7 +168,7 @@ struct namesakes {
     bool have_several_files;
 };
 
-static bool share_a_run(const struct comparison *comparison, const struct namesakes *names) {
+static bool occur_in_one_run(const struct comparison *comparison, const struct namesakes *names) {
     for (size_t i = 0; i < run_count(comparison); i++)
         if (names->bare->cells[CELL_TOTAL].values[i] != 0 && names->with_file->cells[CELL_TOTAL].values[i] != 0)
             return true;
@@ -206,7 +206,7 @@ static void join_functions_without_file(struct comparison *comparison) {
     for (size_t i = 0; i < all.count && !failure_is_set(comparison->failure); i++) {
         const struct namesakes *names = column_at(&all, i);
         if (!names->bare || !names->with_file || names->have_several_files) continue;
-        if (share_a_run(comparison, names))
+        if (occur_in_one_run(comparison, names))
             names->with_file->has_namesake = true;
         else
             join_namesakes(comparison, names);
@@ -221,7 +221,7 @@ static struct quantity quantity_of(const struct cell *cell) {
     return (struct quantity){cell->values, cell->variances, 1};
 }
 
-static void conclude(struct comparison *comparison, struct cell *cell, double critical_errors) {
+static void estimate_cell(struct comparison *comparison, struct cell *cell, double critical_errors) {
     cell->estimate = estimate_change(&(struct quantity){cell->values, cell->variances, 1}, comparison->runs->counts);
     double reach = critical_errors * cell->estimate.error;
     cell->lower = cell->estimate.change - reach;
@@ -250,7 +250,7 @@ static void estimate_all(struct comparison *comparison) {
     double critical_errors = resamples_critical_errors(&comparison->resamples, family, count, TABLE_CONFIDENCE);
     FOR_EACH_CELL(comparison, row, cell) {
         struct quantity quantity = quantity_of(cell);
-        conclude(comparison, cell, critical_errors);
+        estimate_cell(comparison, cell, critical_errors);
         cell->stands_out = cell->stands_out && estimate_may_stand_out(&quantity, counts);
     }
     memory_free(family);

@@ -111,7 +111,7 @@ const char *gate_verdict(const struct gate *gate, const struct gate_limit *limit
 }
 
 /* Returns why there is nothing to judge. A run that lacks a marker lacks its durations, too. */
-static const char *what_is_missing(enum limit_subject subject) {
+static const char *missing_reason(enum limit_subject subject) {
     if (subject == LIMIT_DURATION) return "not all runs have times";
     bool is_of_durations = subject == LIMIT_MEDIAN || subject == LIMIT_P95;
     return is_of_durations ? "not all runs have durations of that name" : "nothing of that name is in the runs";
@@ -121,7 +121,7 @@ void gate_describe(const struct gate_limit *limit, char words[GATE_WORDS_BYTES])
     const struct outcome *outcome = &limit->outcome;
     char base[NUMBER_BYTES], head[NUMBER_BYTES], change[NUMBER_BYTES], lower[NUMBER_BYTES];
     if (outcome->verdict == VERDICT_MISSING) {
-        snprintf(words, GATE_WORDS_BYTES, "%s", what_is_missing(limit->limit.subject));
+        snprintf(words, GATE_WORDS_BYTES, "%s", missing_reason(limit->limit.subject));
         return;
     }
     bool is_relative = limit->limit.is_change && limit->limit.unit == LIMIT_PERCENT;

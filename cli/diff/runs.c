@@ -105,8 +105,8 @@ static void read_run(void *context, unsigned helper) {
     report_take_failure(&run->failure, &result);
     struct report_text losses = {.bytes_count = 0};
     report_append_losses(&result, &losses);
-    struct text told = text_from((struct text){losses.bytes, losses.bytes_count}, strlen("; "));
-    run->losses = strndup(told.bytes, told.bytes_count);
+    struct text shown = text_from((struct text){losses.bytes, losses.bytes_count}, strlen("; "));
+    run->losses = strndup(shown.bytes, shown.bytes_count);
     run->title = strdup(result.input_title);
     if (!run->title || !run->losses) failure_set_memory(&run->failure);
     run->lost_count = result.sums[GECKO_CONVERT_SAMPLES].lost;
@@ -157,13 +157,13 @@ static void take_failure(struct runs *runs) {
 
 /* ---- What is compared. ---- */
 
-static bool all_know_cpu(const struct runs *runs) {
+static bool all_have_cpu(const struct runs *runs) {
     for (size_t i = 0; i < runs_count(runs); i++)
         if (!runs->all[i].info.cpu_unit.bytes_count) return false;
     return true;
 }
 
-static bool any_waits(const struct runs *runs) {
+static bool any_has_waits(const struct runs *runs) {
     for (size_t i = 0; i < runs_count(runs); i++)
         if (info_is_by_cpu(&runs->all[i].info)) return true;
     return false;
@@ -171,7 +171,7 @@ static bool any_waits(const struct runs *runs) {
 
 /* Returns whether a sample of one run stands for more time than one of another, and their processor time has one unit.
  * Estimates of one interval may differ by less. */
-static bool have_other_intervals(const struct runs *runs) {
+static bool intervals_differ(const struct runs *runs) {
     static const double RATIO_MAX = 1.1;
     double least_ms = INFINITY, most_ms = 0;
     for (size_t i = 0; i < runs_count(runs); i++) {
@@ -189,10 +189,10 @@ static struct text unit_of(const struct run *run, enum measure measure) {
 }
 
 static void choose_measure(struct runs *runs, enum measure_choice choice) {
-    bool knows_cpu = all_know_cpu(runs);
+    bool knows_cpu = all_have_cpu(runs);
     if (choice == MEASURE_PROCESSOR && !knows_cpu)
         failure_set(&runs->failure, FAILURE_USAGE, "--measure cpu: not all runs know the processor time of samples");
-    bool takes_cpu = choice == MEASURE_AUTO && knows_cpu && (any_waits(runs) || have_other_intervals(runs));
+    bool takes_cpu = choice == MEASURE_AUTO && knows_cpu && (any_has_waits(runs) || intervals_differ(runs));
     bool is_cpu = choice == MEASURE_PROCESSOR || takes_cpu;
     runs->measure = is_cpu ? MEASURE_CPU : MEASURE_WEIGHT;
     runs->unit = unit_of(&runs->all[0], runs->measure);

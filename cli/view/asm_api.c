@@ -10,7 +10,7 @@
 enum { CODE_BYTES_MAX = 1 << 20 };
 
 /* What the request asks for, relative to the start of the library. */
-struct asked_code {
+struct code_request {
     uint32_t start;
     uint32_t size_bytes;
     bool continues; /* show the function up to its end, if that is further away */
@@ -53,14 +53,14 @@ static void write_instruction(void *context, const struct disassembly_instructio
 
 /* ---- The function. ---- */
 
-static uint64_t find_size(const struct native_library *library, const struct asked_code *asked) {
+static uint64_t find_size(const struct native_library *library, const struct code_request *asked) {
     uint64_t size_bytes = asked->size_bytes, start = library->files.first.base + asked->start;
     const struct symbol *symbol = asked->continues ? native_library_symbol(library, asked->start) : NULL;
     if (symbol && symbol->end - start > size_bytes) size_bytes = symbol->end - start;
     return size_bytes < CODE_BYTES_MAX ? size_bytes : CODE_BYTES_MAX;
 }
 
-static void write_code(struct native_library *library, const struct asked_code *asked, struct json *json) {
+static void write_code(struct native_library *library, const struct code_request *asked, struct json *json) {
     unsigned machine = debug_file_machine(&library->files.first);
     struct text code = native_library_code(library, asked->start);
     if (!code.bytes_count) {
@@ -87,14 +87,14 @@ static void write_code(struct native_library *library, const struct asked_code *
 void asm_api_write(const struct native_service *service, const struct document *request, struct json *json,
                    struct failure *failure) {
     const struct node *root = &request->root;
-    struct asked_code asked = {
+    struct code_request asked = {
         .continues = node_is(document_member(request, root, TEXT("continueUntilFunctionEnd")), NODE_TRUE)};
     if (!native_hex_member(request, root, "startAddress", &asked.start) ||
         !native_hex_member(request, root, "size", &asked.size_bytes)) {
         native_write_error(json, "the request has no start address and size");
         return;
     }
-    const struct lib *lib = native_asked_lib(service, request);
+    const struct lib *lib = native_requested_lib(service, request);
     struct native_library library;
     if (!lib || !native_library_open(&library, lib, &service->folders, failure)) {
         native_write_error(json, lib ? "no file of this library is on this machine, or another version of it"

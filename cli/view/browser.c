@@ -39,11 +39,11 @@ static int spawn(pid_t *pid, char *const *words) {
 }
 
 /* Returns a copy of the word with "%s" replaced by the address. The caller frees it; NULL if memory ran out. */
-static char *fill_in(struct text word, const char *address, bool *is_filled_in) {
+static char *substitute_address(struct text word, const char *address, bool *has_address) {
     size_t before_bytes = text_find_part(word, TEXT("%s"));
     char *filled;
     if (before_bytes == word.bytes_count) return strndup(word.bytes, word.bytes_count);
-    *is_filled_in = true;
+    *has_address = true;
     struct text after = text_from(word, before_bytes + 2);
     int result = asprintf(&filled, "%.*s%s%.*s", (int)before_bytes, word.bytes, address, TEXT_ARGS(after));
     return result < 0 ? NULL : filled;
@@ -57,7 +57,7 @@ static int start_command(struct browser *browser, struct text command, const cha
     for (command = text_trim_start(command); command.bytes_count && count < WORDS_MAX && is_good;
          command = text_trim_start(command)) {
         size_t end = text_find(command, ' ');
-        words[count] = fill_in(text_slice(command, 0, end), address, &has_address);
+        words[count] = substitute_address(text_slice(command, 0, end), address, &has_address);
         is_good = words[count] != NULL;
         if (is_good) count++;
         command = text_from(command, end);

@@ -70,7 +70,7 @@ static struct http_request read_request(struct MHD_Connection *connection, const
     return request;
 }
 
-static bool declares_too_much(struct MHD_Connection *connection) {
+static bool is_declared_too_large(struct MHD_Connection *connection) {
     const char *length = MHD_lookup_connection_value(connection, MHD_HEADER_KIND, MHD_HTTP_HEADER_CONTENT_LENGTH);
     return length && strtoull(length, NULL, 10) > HTTP_BODY_BYTES_MAX;
 }
@@ -123,7 +123,7 @@ static void add_headers(struct MHD_Response *made, const struct http_response *r
 }
 
 /* MHD_NO closes the connection without an answer. */
-static enum MHD_Result give(struct MHD_Connection *connection, const struct http_response *response) {
+static enum MHD_Result queue_response(struct MHD_Connection *connection, const struct http_response *response) {
     struct MHD_Response *made = make_body(response);
     if (!made) return MHD_NO;
     add_headers(made, response);
@@ -144,10 +144,10 @@ static enum MHD_Result begin(struct http_server *server, struct MHD_Connection *
     atomic_fetch_add(&server->active_count, 1);
     struct http_request request = read_request(connection, path, method);
     struct http_response response = {0};
-    if (!server->site.admit(server->site.context, &request, &response)) return give(connection, &response);
-    if (!declares_too_much(connection)) return MHD_YES;
+    if (!server->site.admit(server->site.context, &request, &response)) return queue_response(connection, &response);
+    if (!is_declared_too_large(connection)) return MHD_YES;
     response = http_refuse(HTTP_TOO_LARGE, "The request is too large.\n");
-    return give(connection, &response);
+    return queue_response(connection, &response);
 }
 
 /* Called once when the headers are there, for each piece of the body, and once after that. */
@@ -166,7 +166,7 @@ static enum MHD_Result handle(void *context, struct MHD_Connection *connection, 
     request.body = byte_buffer_text(&exchange->body);
     struct http_response response = {0};
     server->site.answer(server->site.context, &request, &response);
-    return give(connection, &response);
+    return queue_response(connection, &response);
 }
 
 static void complete(void *context, struct MHD_Connection *connection, void **exchange_place,

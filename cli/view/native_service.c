@@ -62,7 +62,7 @@ bool native_request_read(struct document *document, struct failure *failure, str
     return false;
 }
 
-const struct lib *native_asked_lib(const struct native_service *service, const struct document *request) {
+const struct lib *native_requested_lib(const struct native_service *service, const struct document *request) {
     return served_profile_lib(service->profiles, document_text_member(request, &request->root, "debugName"),
                               document_text_member(request, &request->root, "debugId"));
 }

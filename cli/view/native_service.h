@@ -57,7 +57,7 @@ void native_respond_json(struct http_response *response, struct json *json);
 void native_write_error(struct json *json, const char *message);
 
 /* Returns the library that the request names, if one of the profiles does, or NULL. */
-const struct lib *native_asked_lib(const struct native_service *service, const struct document *request);
+const struct lib *native_requested_lib(const struct native_service *service, const struct document *request);
 
 /* Reads a member such as "0x12ab". Returns false if it is missing, malformed or needs more than 32 bits. */
 bool native_hex_member(const struct document *document, const struct node *node, const char *key, uint32_t *number);

@@ -42,8 +42,8 @@ size_t page_compared_thread(const struct site *site, const struct served_profile
     const struct served_profile *first = site->profiles;
     size_t thread = served_profile_busiest_thread(first, NULL);
     if (served == first) return thread;
-    const struct served_thread *like = thread < first->threads.count ? column_at(&first->threads, thread) : NULL;
-    return served_profile_busiest_thread(served, like);
+    const struct served_thread *reference = thread < first->threads.count ? column_at(&first->threads, thread) : NULL;
+    return served_profile_busiest_thread(served, reference);
 }
 
 /* ---- The whole. ---- */

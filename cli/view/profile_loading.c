@@ -111,8 +111,8 @@ static void load(struct profile_loading *loading, const char *path, bool is_toge
         served_profile_append(&loading->profiles, text_base_name(text_of(report_path_name(path))), loading->failure);
     struct input *input = served ? input_open(path, loading->failure) : NULL;
     if (!input) return;
-    bool is_lone = !is_together || loading->options->inputs.count == 1;
-    bool is_profile = is_lone && holds_profile(loading, input);
+    bool is_only_input = !is_together || loading->options->inputs.count == 1;
+    bool is_profile = is_only_input && holds_profile(loading, input);
     bool is_unchanged = is_profile && !changes_profiles(loading);
     if (is_unchanged && is_together) {
         read_profile(loading, served, input);

@@ -228,20 +228,20 @@ const struct served_source *served_profile_source(const struct served_profile *l
     return best;
 }
 
-static unsigned likeness(const struct served_thread *thread, const struct served_thread *like) {
-    if (!like || !thread->sample_count || !text_equal(thread->name, like->name)) return 0;
-    return text_equal(thread->process_name, like->process_name) ? 2 : 1;
+static unsigned similarity(const struct served_thread *thread, const struct served_thread *reference) {
+    if (!reference || !thread->sample_count || !text_equal(thread->name, reference->name)) return 0;
+    return text_equal(thread->process_name, reference->process_name) ? 2 : 1;
 }
 
 static bool is_busier(const struct served_thread *a, const struct served_thread *b) {
     return a->cpu > b->cpu || (a->cpu >= b->cpu && a->sample_count > b->sample_count);
 }
 
-size_t served_profile_busiest_thread(const struct served_profile *served, const struct served_thread *like) {
+size_t served_profile_busiest_thread(const struct served_profile *served, const struct served_thread *reference) {
     size_t best = 0;
     for (size_t i = 1; i < served->threads.count; i++) {
         const struct served_thread *thread = column_at(&served->threads, i), *found = column_at(&served->threads, best);
-        unsigned wanted = likeness(thread, like), had = likeness(found, like);
+        unsigned wanted = similarity(thread, reference), had = similarity(found, reference);
         if (wanted > had || (wanted == had && is_busier(thread, found))) best = i;
     }
     return best;

@@ -62,4 +62,4 @@ const struct served_source *served_profile_source(const struct served_profile *l
 
 /* Returns the number of the thread to compare with `like`: the busiest one of that name, or else of all. `like` may be
  * NULL. Returns 0 if the threads are not known. */
-size_t served_profile_busiest_thread(const struct served_profile *served, const struct served_thread *like);
+size_t served_profile_busiest_thread(const struct served_profile *served, const struct served_thread *reference);

@@ -26,10 +26,10 @@ static bool names_file(const struct native_place *place, struct text path) {
 }
 
 /* Writes whether one of the functions at the request's address is in the request's file. */
-static void write_whether_named(const struct native_service *service, const struct document *request, struct json *json,
-                                struct failure *failure) {
+static void write_is_named(const struct native_service *service, const struct document *request, struct json *json,
+                           struct failure *failure) {
     const struct node *root = &request->root;
-    const struct lib *lib = native_asked_lib(service, request);
+    const struct lib *lib = native_requested_lib(service, request);
     struct native_library library;
     uint32_t address;
     bool is_named = false;
@@ -45,9 +45,9 @@ static void write_whether_named(const struct native_service *service, const stru
     json_key_bool(json, "isNamed", is_named);
 }
 
-static bool debug_information_names(struct native_service *service, const struct document *request) {
+static bool is_named_by_debug_info(struct native_service *service, const struct document *request) {
     struct http_response response = {0};
-    native_service_ask(service, write_whether_named, request, &response);
+    native_service_ask(service, write_is_named, request, &response);
     struct text answer = {response.bytes, response.bytes_count};
     bool is_named = text_equal(answer, TEXT("{\"isNamed\":true}"));
     if (response.body_kind == HTTP_BODY_OWNED) free(response.bytes);
@@ -151,8 +151,8 @@ static void answer(struct native_service *service, const struct document *reques
         native_respond_error(response, HTTP_OK, "the file has no absolute path, so nobody knows where it is");
         return;
     }
-    wanted.is_vouched = (source && source->is_looked_up) || debug_information_names(service, request);
-    const struct lib *lib = native_asked_lib(service, request);
+    wanted.is_vouched = (source && source->is_looked_up) || is_named_by_debug_info(service, request);
+    const struct lib *lib = native_requested_lib(service, request);
     if (wanted.is_vouched && lib) wanted.build_id = lib->code_id;
     if (source || wanted.is_vouched)
         respond_with_file(service, response, &wanted);

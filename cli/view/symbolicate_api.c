@@ -5,7 +5,7 @@
 #include "native_service.h"
 
 /* A frame of a stack, in the order of the request. */
-struct asked_frame {
+struct requested_frame {
     uint32_t module; /* number in the job's memory map */
     uint32_t address;
     uint32_t place; /* number among the places */
@@ -19,8 +19,8 @@ struct job {
     const struct node *stacks;
     bool *has_symbols; /* for each module; owned */
     struct arena memory;
-    struct column frames;        /* struct asked_frame, of all stacks */
-    struct column sorted;        /* struct asked_frame, by module and address; `place` is the number in `frames` */
+    struct column frames;        /* struct requested_frame, of all stacks */
+    struct column sorted;        /* struct requested_frame, by module and address; `place` is the number in `frames` */
     struct native_place *places; /* for each frame; owned */
 };
 
@@ -37,9 +37,9 @@ static bool is_frame(const struct node *node, size_t module_count) {
 }
 
 static void take_frame(struct job *job, const struct node *node) {
-    struct asked_frame frame = {.module = (uint32_t)node->nodes[0].number,
-                                .address = (uint32_t)node->nodes[1].number,
-                                .place = job->frames.count};
+    struct requested_frame frame = {.module = (uint32_t)node->nodes[0].number,
+                                    .address = (uint32_t)node->nodes[1].number,
+                                    .place = job->frames.count};
     column_add(&job->frames, &frame);
     column_add(&job->sorted, &frame);
 }
@@ -65,14 +65,14 @@ static bool read_job(struct job *job, const struct node *node) {
 /* ---- Looking up. ---- */
 
 static int compare_frames(const void *left, const void *right) {
-    const struct asked_frame *a = left, *b = right;
+    const struct requested_frame *a = left, *b = right;
     return ORDER(a->module, b->module) ?: ORDER(a->address, b->address);
 }
 
 /* Looks up the sorted frames of one module, from `first` on. Returns the number of the first frame of the next module.
  */
 static size_t look_up_module(struct job *job, size_t first) {
-    const struct asked_frame *frame = column_at(&job->sorted, first);
+    const struct requested_frame *frame = column_at(&job->sorted, first);
     uint32_t module = frame->module;
     const struct node *name = &job->modules->nodes[module];
     const struct lib *lib =
@@ -80,7 +80,7 @@ static size_t look_up_module(struct job *job, size_t first) {
     struct native_library library;
     bool is_open = lib && native_library_open(&library, lib, &job->service->folders, job->failure);
     job->has_symbols[module] = is_open;
-    const struct asked_frame *last = NULL;
+    const struct requested_frame *last = NULL;
     size_t i = first;
     for (; i < job->sorted.count; i++, last = frame) {
         frame = column_at(&job->sorted, i);
@@ -123,7 +123,7 @@ static void write_inlines(struct json *json, const struct native_place *place) {
 }
 
 static void write_frame(const struct job *job, size_t number_in_stack, size_t number, struct json *json) {
-    const struct asked_frame *frame = column_at(&job->frames, number);
+    const struct requested_frame *frame = column_at(&job->frames, number);
     const struct native_place *place = &job->places[number];
     json_object_begin(json);
     json_key_count(json, "frame", number_in_stack);
@@ -173,8 +173,8 @@ static void answer_job(const struct native_service *service, const struct docume
                        struct json *json, struct failure *failure) {
     struct job job = {.service = service, .request = request, .failure = failure};
     arena_init(&job.memory, failure);
-    column_init(&job.frames, sizeof(struct asked_frame), failure);
-    column_init(&job.sorted, sizeof(struct asked_frame), failure);
+    column_init(&job.frames, sizeof(struct requested_frame), failure);
+    column_init(&job.sorted, sizeof(struct requested_frame), failure);
     if (read_job(&job, node)) {
         look_up(&job);
         if (!failure_is_set(failure)) write_job(&job, json);

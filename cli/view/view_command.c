@@ -73,7 +73,7 @@ struct view {
 };
 
 /* Prints a line on standard error. */
-static void tell(struct view *view, const char *message) {
+static void print_notice(struct view *view, const char *message) {
     struct failure failure = {0};
     failure_set(&failure, FAILURE_IO, "%s", message);
     command_print_failure(&view->output, view->loading.input_path, &failure);
@@ -103,7 +103,7 @@ static bool bind_port(struct view *view) {
 
 /* Splits "scheme://host[:port][/path]" into the base and the origin, which has no path. Returns false if the address
  * has another form. */
-static bool take_viewer_address(struct view *view, const char *address) {
+static bool parse_viewer_address(struct view *view, const char *address) {
     struct text base = text_of(address);
     while (text_ends_with(base, TEXT("/"))) base.bytes_count--;
     struct text host = text_from(base, text_starts_with(base, TEXT("https://")) ? 8 : 7);
@@ -124,7 +124,7 @@ static bool take_viewer_address(struct view *view, const char *address) {
 static bool prepare_viewer(struct view *view) {
     const char *viewer = view->options->viewer ? view->options->viewer : public_viewer;
     bool is_address = strncmp(viewer, "http://", 7) == 0 || strncmp(viewer, "https://", 8) == 0;
-    if (is_address) return take_viewer_address(view, viewer);
+    if (is_address) return parse_viewer_address(view, viewer);
     view->has_folder = viewer_folder_open(&view->folder, viewer, &view->failure);
     snprintf(view->viewer_base, URL_BYTES, "http://%s", view->site.host);
     snprintf(view->viewer_origin, URL_BYTES, "http://%s", view->site.host);
@@ -134,7 +134,7 @@ static bool prepare_viewer(struct view *view) {
 /* ---- The profiles. ---- */
 
 /* Says which threads the viewer compares. Whoever wants others can choose them with filters, or in the addresses. */
-static void tell_threads(struct view *view) {
+static void print_compared_threads(struct view *view) {
     struct report_text text = {.bytes_count = 0};
     report_append(&text, "comparing");
     for (const struct served_profile *served = view->loading.profiles; served; served = served->next) {
@@ -150,7 +150,7 @@ static void tell_threads(struct view *view) {
 }
 
 /* Says which profile cannot be subtracted from the first one. */
-static void tell_units(struct view *view) {
+static void print_unit_mismatch(struct view *view) {
     const struct served_profile *first = view->loading.profiles, *other = first->next;
     struct report_text text = {.bytes_count = 0};
     while (other && (text_equal(other->unit, first->unit) || !other->unit.bytes_count)) other = other->next;
@@ -166,8 +166,8 @@ static bool load_profiles(struct view *view) {
     if (failure_is_set(&view->failure)) return false;
     view->native.profiles = view->site.profiles = view->loading.profiles;
     if (view->shown_as == SHOWN_COMPARED) {
-        tell_threads(view);
-        tell_units(view);
+        print_compared_threads(view);
+        print_unit_mismatch(view);
     }
     if (view->shown_as != SHOWN_TO_CHOOSE) return true;
     profile_archive_write(&view->archive, view->loading.profiles);
@@ -183,7 +183,7 @@ static bool print_address(struct view *view, const char *address) {
     return false;
 }
 
-static bool leads_away(const struct sockaddr *address, socklen_t address_bytes) {
+static bool has_route_to(const struct sockaddr *address, socklen_t address_bytes) {
     int route = socket(address->sa_family, SOCK_DGRAM | SOCK_CLOEXEC, 0);
     bool is_found = route >= 0 && connect(route, address, address_bytes) == 0;
     if (route >= 0) close(route);
@@ -197,11 +197,11 @@ static bool has_route(void) {
     struct sockaddr_in6 version_6 = {.sin6_family = AF_INET6, .sin6_port = htons(443)};
     inet_pton(AF_INET, "192.0.2.1", &version_4.sin_addr);
     inet_pton(AF_INET6, "2001:db8::1", &version_6.sin6_addr);
-    return leads_away((struct sockaddr *)&version_4, sizeof version_4) ||
-           leads_away((struct sockaddr *)&version_6, sizeof version_6);
+    return has_route_to((struct sockaddr *)&version_4, sizeof version_4) ||
+           has_route_to((struct sockaddr *)&version_6, sizeof version_6);
 }
 
-static void tell_how_to_end(struct view *view) {
+static void print_serving(struct view *view) {
     struct report_text text = {.bytes_count = 0};
     bool is_public = !view->options->viewer;
     report_append(&text, "serving until Ctrl-C");
@@ -229,7 +229,7 @@ static void check_browser(struct view *view, struct browser *browser) {
     if (WIFEXITED(status) && WEXITSTATUS(status) == 0) return;
     char message[256];
     snprintf(message, sizeof message, "%s could not open a browser: open the address above in one", browser->name);
-    tell(view, message);
+    print_notice(view, message);
 }
 
 static void open_browser(struct view *view, struct browser *browser, const char *address) {
@@ -238,7 +238,7 @@ static void open_browser(struct view *view, struct browser *browser, const char 
     char message[256];
     snprintf(message, sizeof message, "cannot start %s: %s: open the address above in a browser",
              *browser->name ? browser->name : "a browser", strerror(errno));
-    tell(view, message);
+    print_notice(view, message);
 }
 
 static struct timespec time_left(const struct view *view, struct http_server *server) {
@@ -280,7 +280,7 @@ static bool serve(struct view *view) {
     char *address =
         failure_check_memory(&view->failure, page_address_create(&view->site, view->viewer_base, view->shown_as));
     if (address && print_address(view, address)) {
-        tell_how_to_end(view);
+        print_serving(view);
         open_browser(view, &browser, address);
         wait_for_end(view, server, &signals, &browser);
     }
