@@ -45,13 +45,13 @@ static inline char *put_ms_or_null(char *out, int64_t ns, bool is_known, enum sl
     return json_put_comma(is_known ? json_put_ms(out, ns) : json_put_null(out));
 }
 
-static inline int64_t delta_of(struct cells *cells, int64_t time_ns) {
+static inline int64_t take_delta(struct cells *cells, int64_t time_ns) {
     int64_t delta_ns = time_ns - cells->before_ns;
     cells->before_ns = time_ns;
     return delta_ns;
 }
 
-static inline int64_t distance_of(struct cells *cells, uint32_t index) {
+static inline int64_t take_distance(struct cells *cells, uint32_t index) {
     int64_t row = (int64_t)cells->row++;
     return index == ID_NONE ? 0 : row - index;
 }
@@ -85,9 +85,9 @@ static inline __attribute__((always_inline)) char *put_numbers(char *out, struct
             PUT_ALL(put_int(out, AT(uint32_t) == ID_NONE ? -1 : (int64_t)AT(uint32_t), slab));
         case CELL_CATEGORY: INT_OR_NULL(AT(uint8_t), !ROW(frame)->inherits_category);
         case CELL_MS: MS_OR_NULL(AT(int64_t) == TIME_NONE ? 0 : AT(int64_t), AT(int64_t) != TIME_NONE || !is_nullable);
-        case CELL_MS_DELTA: MS_OR_NULL(delta_of(cells, AT(int64_t)), true);
+        case CELL_MS_DELTA: MS_OR_NULL(take_delta(cells, AT(int64_t)), true);
         case CELL_ADDRESS: PUT_ALL(put_int(out, (int64_t)(AT(uint64_t) & INT64_MAX), slab));
-        case CELL_DISTANCE: PUT_ALL(put_int(out, distance_of(cells, AT(uint32_t)), slab));
+        case CELL_DISTANCE: PUT_ALL(put_int(out, take_distance(cells, AT(uint32_t)), slab));
         case CELL_MARKER_START: MS_OR_NULL(ROW(marker)->start_ns, ROW(marker)->phase != MARKER_INTERVAL_END);
         case CELL_MARKER_END: MS_OR_NULL(ROW(marker)->end_ns, marker_has_end(ROW(marker)));
         case CELL_MARKER_PHASE: PUT_ALL(put_int(out, ROW(marker)->phase, slab));

@@ -426,7 +426,7 @@ static void end_gzip(struct sink *sink) {
 /* Pipes, terminals and some file systems cannot be flushed and report one of these errors. */
 static bool flush_is_unsupported(int error) { return error == EINVAL || error == EROFS || error == ENOTSUP; }
 
-static void go_through(struct sink *sink, struct sink_gate *gate) {
+static void enter_gate(struct sink *sink, struct sink_gate *gate) {
     pthread_mutex_lock(&gate->mutex);
     bool is_open = !gate->is_closed;
     gate->inside_count += is_open;
@@ -479,7 +479,7 @@ static void finish(struct sink *sink) {
     }
     if (sink->temp) {
         bool has_gate = sink->batch && sink->batch->gate;
-        if (has_gate && !failure_is_set(sink->failure)) go_through(sink, sink->batch->gate);
+        if (has_gate && !failure_is_set(sink->failure)) enter_gate(sink, sink->batch->gate);
         if (!failure_is_set(sink->failure) && !put_in_place(sink)) latch_error(sink, "replace", errno);
         if (failure_is_set(sink->failure))
             unlink(sink->temp);

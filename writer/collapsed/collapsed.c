@@ -99,7 +99,7 @@ static void add_threads(struct collapsed *collapsed, struct progress progress) {
 /* ---- What the format cannot represent. ---- */
 
 /* Returns the count of what is not written, unless the texts have that part (enum frame_part). */
-static uint64_t unless(const struct frame_texts *texts, unsigned part, uint64_t count) {
+static uint64_t lost_unless(const struct frame_texts *texts, unsigned part, uint64_t count) {
     return texts->parts & part ? 0 : count;
 }
 
@@ -121,14 +121,14 @@ static void enter_frames(const struct frame_texts *texts, struct ledger *ledger)
         lines += frame->line > 0;
     }
     losses_enter(ledger, "address of a function with a name", addresses);
-    losses_enter(ledger, "address of a function without a name", unless(texts, FRAME_PART_ADDRESSES, nameless));
+    losses_enter(ledger, "address of a function without a name", lost_unless(texts, FRAME_PART_ADDRESSES, nameless));
     losses_enter(ledger, "line of a frame", lines);
     losses_enter(ledger, "inline depth of a frame (the frame itself is kept)",
-                 unless(texts, FRAME_PART_INLINE, marks[MARK_INLINED]));
+                 lost_unless(texts, FRAME_PART_INLINE, marks[MARK_INLINED]));
     losses_enter(ledger, "mark of a frame in the kernel",
-                 unless(texts, FRAME_PART_KERNEL, marks[MARK_KERNEL] + marks[MARK_IDLE_KERNEL]));
+                 lost_unless(texts, FRAME_PART_KERNEL, marks[MARK_KERNEL] + marks[MARK_IDLE_KERNEL]));
     losses_enter(ledger, "mark of a frame in generated code or a script",
-                 unless(texts, FRAME_PART_JIT, marks[MARK_GENERATED]));
+                 lost_unless(texts, FRAME_PART_JIT, marks[MARK_GENERATED]));
     losses_enter(ledger, "category of a frame", categories);
 }
 
@@ -187,9 +187,9 @@ static void enter_others(const struct frame_texts *texts, struct ledger *ledger)
     losses_enter(ledger, "source file of a function", sources);
     losses_enter(ledger, "path and build id of a library", libs_count(&profile->libs));
     losses_enter(ledger, "text of a source file", losses_count_contents(profile));
-    losses_enter(ledger, "name of a thread", unless(texts, FRAME_PART_COMM, names));
-    losses_enter(ledger, "process of a thread", unless(texts, FRAME_PART_PID, pids));
-    losses_enter(ledger, "tid of a thread", unless(texts, FRAME_PART_TID, names));
+    losses_enter(ledger, "name of a thread", lost_unless(texts, FRAME_PART_COMM, names));
+    losses_enter(ledger, "process of a thread", lost_unless(texts, FRAME_PART_PID, pids));
+    losses_enter(ledger, "tid of a thread", lost_unless(texts, FRAME_PART_TID, names));
     losses_enter(ledger, "start or end of a thread", thread_times);
     losses_enter(ledger, "start or end of a process", process_times);
     losses_enter(ledger, "counter", profile->counters.count);

@@ -118,7 +118,7 @@ static uint64_t count_lost_cpu(const struct profile *profile, const struct gecko
     uint64_t count = 0;
     for (size_t i = 0; i < profile->thread_order.count; i++) {
         const struct samples *samples = &profile_ordered_thread(profile, i)->samples;
-        if (!samples_have_cpu(samples) || gecko_tells_cpu(weights, samples)) continue;
+        if (!samples_have_cpu(samples) || gecko_writes_cpu(weights, samples)) continue;
         for (uint32_t row = 0; row < samples_count(samples); row++) count += samples_cpu_ns(samples, row) != TIME_NONE;
     }
     return count;

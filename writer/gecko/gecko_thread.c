@@ -146,8 +146,8 @@ static void write_samples(struct gecko_thread_writer *writer, const struct threa
     const struct profile *profile = writer->profile;
     const struct samples *samples = &thread->samples;
     bool has_cpu_deltas = writer->has_cpu_deltas && !thread_is_track(thread) && samples_count(samples);
-    bool tells_cpu = !has_cpu_deltas && gecko_tells_cpu(writer->weights, samples);
-    bool has_cpu_column = (has_cpu_deltas && samples_count(samples)) || tells_cpu;
+    bool writes_cpu = !has_cpu_deltas && gecko_writes_cpu(writer->weights, samples);
+    bool has_cpu_column = (has_cpu_deltas && samples_count(samples)) || writes_cpu;
     table_of_rows_begin(json, "samples", &gecko_sample_table, has_cpu_column ? NULL : "threadCPUDelta");
     /* If times were made up from the order of samples, they are made up again with one interval per repetition, so that
      * the time axis shows the weights. Real times stay: all repetitions have the time of their sample. */
@@ -163,7 +163,7 @@ static void write_samples(struct gecko_thread_writer *writer, const struct threa
             write_stack_number(writer, json, sample->stack);
             json_ms(json, has_row_times ? rows_written * profile->meta.interval_ns : sample->time_ns);
             if (has_cpu_deltas) thread_json_cpu_delta(json, profile_weight_decode(profile, sample->weight), is_unused);
-            if (tells_cpu) json_int_or_null(json, cpu_ns, cpu_ns != TIME_NONE);
+            if (writes_cpu) json_int_or_null(json, cpu_ns, cpu_ns != TIME_NONE);
             if (delay_ns != TIME_NONE) json_ms(json, delay_ns);
             json_array_end(json);
         }

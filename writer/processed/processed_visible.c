@@ -61,7 +61,7 @@ static void measure(const struct processed_writer *writer, struct candidate *can
 }
 
 /* Recognises threads of Firefox that play media, as the front-end does. */
-static bool is_of_media(const struct profile *profile, const struct thread *thread) {
+static bool is_media_thread(const struct profile *profile, const struct thread *thread) {
     static const struct text starts[] = {TEXT("Audio"), TEXT("Media"), TEXT("GraphRunner"), TEXT("WebrtcWorker")};
     struct text name = thread->is_main ? profile_process_at(profile, thread->process)->title : thread->name;
     for (size_t i = 0; i < sizeof starts / sizeof *starts; i++)
@@ -80,14 +80,15 @@ static double activity_of(const struct candidate *candidate, bool is_known) {
 
 /* Ranks the threads. One that plays media matters as soon as it runs. `is_known`: only what the front-end knows
  * counts. Returns the activity of all. */
-static double rank(const struct profile *profile, struct candidate *candidates, size_t count, bool is_known) {
+static double rank_candidates(const struct profile *profile, struct candidate *candidates, size_t count,
+                              bool is_known) {
     enum { MEDIA_FACTOR = 40 };
     double all = 0;
     for (size_t i = 0; i < count; i++) {
         struct candidate *candidate = &candidates[i];
         const struct thread *thread = profile_ordered_thread(profile, candidate->place);
         double activity = activity_of(candidate, is_known);
-        candidate->rank = activity * (is_of_media(profile, thread) ? MEDIA_FACTOR : 1);
+        candidate->rank = activity * (is_media_thread(profile, thread) ? MEDIA_FACTOR : 1);
         all += activity;
     }
     memory_sort(profile->failure, candidates, count, sizeof *candidates, compare_ranks);
@@ -95,7 +96,7 @@ static double rank(const struct profile *profile, struct candidate *candidates, 
 }
 
 /* Returns the activity that a thread needs to be visible, `least` that of the last one that is needed. */
-static double limit_of(double highest, double all, double least, bool is_shared) {
+static double visible_limit(double highest, double all, double least, bool is_shared) {
     if (is_shared) return least * PEER_ACTIVITY;
     double needed = least > all * NEEDED_ACTIVITY ? least : all * NEEDED_ACTIVITY, limit = highest / ACTIVITY_DIVISOR;
     return needed < limit ? needed : limit;
@@ -104,7 +105,7 @@ static double limit_of(double highest, double all, double least, bool is_shared)
 /* Marks the threads that are to be visible or, with `is_known`, those that the front-end would show. */
 static void choose_active(const struct profile *profile, struct candidate *candidates, size_t count, bool is_shared,
                           bool is_known) {
-    double all = rank(profile, candidates, count, is_known), highest = 0, shown = 0, least = 0;
+    double all = rank_candidates(profile, candidates, count, is_known), highest = 0, shown = 0, least = 0;
     for (size_t i = 0; i < count; i++) {
         double activity = activity_of(&candidates[i], is_known);
         if (activity > highest) highest = activity;
@@ -113,14 +114,15 @@ static void choose_active(const struct profile *profile, struct candidate *candi
         struct candidate *candidate = &candidates[i];
         double activity = activity_of(candidate, is_known);
         if (!i || shown < all * SHOWN_ACTIVITY) least = activity;
-        double limit = is_known ? highest / ACTIVITY_DIVISOR : limit_of(highest, all, least, is_shared);
+        double limit = is_known ? highest / ACTIVITY_DIVISOR : visible_limit(highest, all, least, is_shared);
         *(is_known ? &candidate->is_shown : &candidate->is_visible) |= activity >= limit || candidate->rank > activity;
         shown += activity;
     }
 }
 
 /* Chooses the threads with the most activity. Returns whether the front-end would choose others. */
-static bool choose(const struct processed_writer *writer, struct candidate *candidates, size_t count, bool is_shared) {
+static bool choose_visible(const struct processed_writer *writer, struct candidate *candidates, size_t count,
+                           bool is_shared) {
     const struct profile *profile = writer->profile;
     bool differs = false;
     for (size_t i = 0; i < count; i++) measure(writer, &candidates[i]);
@@ -175,7 +177,7 @@ static bool add_marked(struct candidate *candidates, size_t count, struct failur
 
 /* ---- All. ---- */
 
-static bool is_of_event(const struct profile *profile, const struct thread *thread) {
+static bool is_event_track(const struct profile *profile, const struct thread *thread) {
     return thread_is_track(thread) && !profile_is_processor(profile, thread);
 }
 
@@ -190,8 +192,8 @@ static bool hides_tracks(const struct profile *profile) {
     bool has_tracks = false, has_others = false;
     for (size_t i = 0; i < profile->thread_order.count; i++) {
         const struct thread *thread = profile_ordered_thread(profile, i);
-        has_tracks |= is_of_event(profile, thread);
-        has_others |= !is_of_event(profile, thread) && samples_count(&thread->samples);
+        has_tracks |= is_event_track(profile, thread);
+        has_others |= !is_event_track(profile, thread) && samples_count(&thread->samples);
     }
     return has_tracks && has_others;
 }
@@ -207,7 +209,7 @@ static size_t list_threads(const struct profile *profile, struct candidate *cand
     size_t count = 0;
     for (uint32_t i = 0; i < profile->thread_order.count; i++) {
         const struct thread *thread = profile_ordered_thread(profile, i);
-        if (is_of_event(profile, thread) && !has_tracks) continue;
+        if (is_event_track(profile, thread) && !has_tracks) continue;
         candidates[count++] = (struct candidate){
             .place = i, .marker_count = count_markers(thread), .is_visible = profile_is_processor(profile, thread)};
     }
@@ -225,7 +227,7 @@ static void write_places(struct json *json, const struct candidate *candidates, 
 
 /* Writes the threads that the profile which was read shows at first; nothing if it leaves the choice to the
  * front-end. */
-static void write_as_read(struct processed_writer *writer) {
+static void write_saved_choice(struct processed_writer *writer) {
     bool is_any = false;
     for (size_t i = 0; i < writer->profile->thread_order.count; i++) {
         if (!profile_ordered_thread(writer->profile, i)->is_visible) continue;
@@ -239,7 +241,7 @@ static void write_as_read(struct processed_writer *writer) {
 void processed_visible_threads_write(struct processed_writer *writer) {
     const struct profile *profile = writer->profile;
     if (profile->meta.was_profile) {
-        write_as_read(writer);
+        write_saved_choice(writer);
         return;
     }
     bool hides_events = hides_tracks(profile), is_shared = has_shared_tracks(profile),
@@ -247,7 +249,7 @@ void processed_visible_threads_write(struct processed_writer *writer) {
     struct candidate *candidates = memory_allocate(profile->failure, profile->thread_order.count * sizeof *candidates);
     size_t count = candidates ? list_threads(profile, candidates, !hides_events) : 0;
     if (is_listed || count > 1) {
-        is_listed |= choose(writer, candidates, count, is_shared);
+        is_listed |= choose_visible(writer, candidates, count, is_shared);
         if (is_shared) add_parents(profile, candidates, count);
         is_listed |= add_marked(candidates, count, profile->failure);
         if (is_listed) {
