@@ -1,7 +1,7 @@
 readers_sources := \
     readers/code/code_libraries.c readers/code/code_maps.c readers/code/code_spaces.c readers/code/jit_code.c \
     readers/code/jit_records.c readers/code/kernel_file.c readers/code/kernel_list.c readers/code/kernel_symbols.c readers/code/script_frames.c \
-    readers/code/script_names.c readers/code/system_code.c readers/code/told_functions.c \
+    readers/code/script_names.c readers/code/system_code.c readers/code/embedded_symbols.c \
     readers/collapsed/collapsed.c readers/collapsed/collapsed_blocks.c readers/collapsed/collapsed_dialect.c readers/collapsed/collapsed_line.c \
     readers/collapsed/collapsed_stacks.c readers/collapsed/collapsed_threads.c readers/collapsed/collapsed_unit.c \
     readers/filter.c readers/filter_profile.c readers/input/foreign.c readers/input/input.c readers/input/input_archive.c readers/input/input_decoder.c \

@@ -17,8 +17,8 @@ static void use(void *context, const struct perf_record *record) {
         case PERF_MAPPING: use_mapping(code, record); break;
         case PERF_UNMAPPING: perf_places_unmap_kernel(code, record->mapping.start, record->mapping.size_bytes); break;
         case PERF_FUNCTION:
-            told_functions_add(&code->told, record->text, record->mapping.start, record->mapping.size_bytes,
-                               record->name);
+            embedded_symbols_add(&code->embedded_symbols, record->text, record->mapping.start,
+                                 record->mapping.size_bytes, record->name);
             break;
         case PERF_FORK:
             perf_places_fork(code, record->pid, record->fork.parent_pid, record->fork.is_synthesized, record->time_ns);

@@ -45,7 +45,7 @@ void perf_places_init(struct perf_places *code, struct profile *profile, const s
     code_libraries_init(&code->libraries, profile);
     system_code_init(&code->system, folders, failure);
     jit_init(&code->jit, policy, failure);
-    told_functions_init(&code->told, failure);
+    embedded_symbols_init(&code->embedded_symbols, failure);
     code_maps_init(&code->maps, failure);
     row_table_init(&code->file_keys, sizeof(struct file_key), failure);
     column_init(&code->files, sizeof(struct perf_file), failure);
@@ -57,7 +57,7 @@ void perf_places_fini(struct perf_places *code) {
     code_libraries_fini(&code->libraries);
     system_code_fini(&code->system);
     jit_fini(&code->jit);
-    told_functions_fini(&code->told);
+    embedded_symbols_fini(&code->embedded_symbols);
     code_maps_fini(&code->maps);
     row_table_fini(&code->file_keys);
     column_fini(&code->files);
@@ -399,14 +399,14 @@ static void name_generated(struct frame_making *making) {
 
 /* Finds the function that the recording itself names there: by its place in a file or in a module of the kernel, and by
  * its address elsewhere. */
-static bool find_told(struct frame_making *making) {
+static bool find_embedded_symbol(struct frame_making *making) {
     const struct code_row *row = making->row;
     struct perf_file *file = making->file;
     bool is_kernel = row->flags & ADDRESS_IS_KERNEL, is_in_module = is_kernel && file && is_module(file);
     bool is_in_file = is_kernel ? is_in_module : file && making->library->is_file;
     struct text path = is_kernel && !is_in_module ? code_kernel_name : file ? file->real_path : TEXT("");
     uint64_t place = is_in_file ? row->relative : row->address;
-    if (!told_functions_find(&making->code->told, path, place, &making->name)) return false;
+    if (!embedded_symbols_find(&making->code->embedded_symbols, path, place, &making->name)) return false;
     if (is_in_module) making->name.start += row->address - row->relative;
     return true;
 }
@@ -430,7 +430,7 @@ bool perf_places_find_kernel(struct perf_places *code, uint64_t address, struct 
     if (making.file && making.file->library == ID_NONE) return false;
     if (making.file) making.library = code_libraries_at(&code->libraries, making.file->library);
     if (making.file) making.kind = making.library->kind;
-    if (!find_told(&making)) find_kernel_name(&making);
+    if (!find_embedded_symbol(&making)) find_kernel_name(&making);
     *name = making.name;
     return name->name.bytes_count;
 }
@@ -438,7 +438,7 @@ bool perf_places_find_kernel(struct perf_places *code, uint64_t address, struct 
 static void find_name(struct frame_making *making) {
     struct system_code *system = &making->code->system;
     const struct code_row *row = making->row;
-    if (row->flags & ADDRESS_IS_GUEST || find_told(making)) return;
+    if (row->flags & ADDRESS_IS_GUEST || find_embedded_symbol(making)) return;
     if (row->flags & ADDRESS_IS_KERNEL) {
         find_kernel_name(making);
         /* The address is in a kernel module whose mapping was not recorded. */

@@ -9,15 +9,15 @@
 #include "perf_record.h"
 #include "readers/code/code_libraries.h"
 #include "readers/code/code_maps.h"
+#include "readers/code/embedded_symbols.h"
 #include "readers/code/jit_code.h"
 #include "readers/code/system_code.h"
-#include "readers/code/told_functions.h"
 
 struct perf_places {
     struct profile *profile; /* borrowed */
     struct system_code system;
     struct jit jit;
-    struct told_functions told;
+    struct embedded_symbols embedded_symbols;
     int64_t now_ns; /* time of the record that is read now */
     struct code_libraries libraries;
     struct code_maps maps;      /* library ids are rows of `files` plus 1 */

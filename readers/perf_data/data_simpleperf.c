@@ -11,14 +11,14 @@
  * the file, or those of the recording. */
 enum file_kind { FILE_MODULE = 1, FILE_ELF = 2, FILE_BYTE_CODE = 3 };
 
-struct told_file {
+struct symbol_file {
     struct text path;
     uint64_t kind;
     uint64_t first_address; /* address of the first segment with code */
     uint64_t first_offset;  /* in the file, of that segment; for a module, in memory */
 };
 
-static void emit_function(struct data_parser *parser, const struct told_file *file, uint64_t address, uint64_t size,
+static void emit_function(struct data_parser *parser, const struct symbol_file *file, uint64_t address, uint64_t size,
                           struct text name) {
     bool is_elf = file->kind == FILE_ELF || file->kind == FILE_MODULE;
     uint64_t start = is_elf ? address - file->first_address + file->first_offset : address;
@@ -72,7 +72,7 @@ static uint64_t only_value(struct text bytes) {
     return take_field(&message).value;
 }
 
-static bool take_message_function(struct data_parser *parser, const struct told_file *file, struct text bytes) {
+static bool take_message_function(struct data_parser *parser, const struct symbol_file *file, struct text bytes) {
     struct perf_cursor message = perf_cursor_of(bytes);
     uint64_t address = 0, size = 0;
     struct text name = {0};
@@ -88,7 +88,7 @@ static bool take_message_function(struct data_parser *parser, const struct told_
 static bool read_message(struct data_parser *parser, struct text bytes) {
     enum { PATH = 1, KIND, FIRST_ADDRESS, FUNCTION, DEX, ELF, MODULE };
     struct perf_cursor message = perf_cursor_of(bytes);
-    struct told_file file = {0};
+    struct symbol_file file = {0};
     for (struct field field; (field = take_field(&message)).number;) {
         if (field.number == PATH) file.path = field.bytes;
         if (field.number == KIND) file.kind = field.value;
@@ -103,7 +103,7 @@ static bool read_message(struct data_parser *parser, struct text bytes) {
 }
 
 /* Skips the functions, or emits them. */
-static void take_functions(struct data_parser *parser, const struct told_file *file, uint32_t count,
+static void take_functions(struct data_parser *parser, const struct symbol_file *file, uint32_t count,
                            struct perf_cursor *cursor) {
     for (; count && !cursor->is_bad; count--) {
         uint64_t address = perf_cursor_u64(cursor);
@@ -116,7 +116,7 @@ static void take_functions(struct data_parser *parser, const struct told_file *f
 /* Reads what older versions write. The first offset is the last field, and the oldest versions have none. */
 static bool read_struct(struct data_parser *parser, struct text bytes) {
     struct perf_cursor cursor = perf_cursor_of(bytes);
-    struct told_file file = {.path = perf_cursor_take_name(&cursor)};
+    struct symbol_file file = {.path = perf_cursor_take_name(&cursor)};
     file.kind = perf_cursor_u32(&cursor);
     file.first_address = perf_cursor_u64(&cursor);
     uint32_t count = perf_cursor_u32(&cursor);

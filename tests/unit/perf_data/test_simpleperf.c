@@ -2,7 +2,7 @@
  * mappings from long before the recording. */
 #include "tests/support/profile_text.h"
 
-#include "readers/code/told_functions.h"
+#include "readers/code/embedded_symbols.h"
 #include "readers/reader.h"
 #include "tests/support/perf_data_builder.h"
 #include "tests/support/profile_fixture.h"
@@ -148,17 +148,17 @@ TEST(test_functions_of_streams, begin_profile, end_profile) { check_functions(7)
 
 /* Of functions that overlap, the one that starts last counts, then the shortest, then the last name. */
 TEST(test_functions_that_overlap, begin_profile, end_profile) {
-    struct told_functions told;
+    struct embedded_symbols symbols;
     struct code_name found;
-    told_functions_init(&told, &failure);
+    embedded_symbols_init(&symbols, &failure);
     static const struct {
         uint64_t start, size_bytes;
         const char *name;
     } rows[] = {{10, 100, "outer"}, {30, 10, "b"},    {30, 10, "a"},    {30, 20, "long"},
                 {60, 10, "inner"},  {65, 60, "last"}, {20, 0, "empty"}, {UINT64_MAX - 5, 5, "top"}};
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
-        told_functions_add(&told, TEXT("/a"), rows[i].start, rows[i].size_bytes, text_of(rows[i].name));
-        told_functions_add(&told, TEXT("/b"), rows[i].start + 1000, 1, TEXT("other"));
+        embedded_symbols_add(&symbols, TEXT("/a"), rows[i].start, rows[i].size_bytes, text_of(rows[i].name));
+        embedded_symbols_add(&symbols, TEXT("/b"), rows[i].start + 1000, 1, TEXT("other"));
     }
     static const struct {
         uint64_t place;
@@ -168,13 +168,13 @@ TEST(test_functions_that_overlap, begin_profile, end_profile) {
                   {124, "last"}, {125, ""},     {UINT64_MAX - 1, "top"}};
     for (size_t i = 0; i < sizeof places / sizeof *places; i++) {
         found = (struct code_name){.name = TEXT("")};
-        told_functions_find(&told, TEXT("/a"), places[i].place, &found);
+        embedded_symbols_find(&symbols, TEXT("/a"), places[i].place, &found);
         assert_true(text_equal(found.name, text_of(places[i].name)));
     }
-    assert_false(told_functions_find(&told, TEXT("/c"), 10, &found));
-    told_functions_add(&told, TEXT("/c"), 0, 100, TEXT("late"));
-    assert_true(told_functions_find(&told, TEXT("/c"), 10, &found));
-    told_functions_fini(&told);
+    assert_false(embedded_symbols_find(&symbols, TEXT("/c"), 10, &found));
+    embedded_symbols_add(&symbols, TEXT("/c"), 0, 100, TEXT("late"));
+    assert_true(embedded_symbols_find(&symbols, TEXT("/c"), 10, &found));
+    embedded_symbols_fini(&symbols);
 }
 
 /* The formats of tracepoints are in their record, not behind it. */
