@@ -33,6 +33,7 @@ static const struct kind kinds[] = {
     {".txz", archive_write_set_format_pax_restricted, archive_write_add_filter_xz, NULL},
     {".zip", archive_write_set_format_zip, archive_write_add_filter_none, NULL},
 };
+
 /* The state of the child process. */
 struct packer {
     struct failure *failure; /* borrowed */
@@ -192,7 +193,7 @@ static void add_member(struct packer *packer, const char *folder, const char *me
     free(path);
 }
 
-/* Sends its struct failure. */
+/* Runs in the child. Sends its struct failure to the parent. */
 static void pack(void *context, struct channel *channel) {
     const struct contents *contents = context;
     struct failure failure = {0};

@@ -1,5 +1,5 @@
-/* Packs files into one archive with libarchive. Archives of equal files under equal names in equal order are equal,
- * whenever and by whomever they are written.
+/* Packs files into one archive with libarchive. Archives are reproducible: the same files under the same names in the
+ * same order make the same archive.
  *
  * A child process packs the files, since libarchive's writers crash when memory runs out. */
 #pragma once

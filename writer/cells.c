@@ -8,7 +8,7 @@
 
 enum { CELL_BYTES_MAX = JSON_MS_BYTES_MAX + 1, CELLS_AT_ONCE = 64 };
 
-/* A column whose cells are written one after the other. */
+/* The position in a column whose cells are written one after the other. */
 struct cells {
     const struct member *column;
     size_t row;        /* the number of the next row */
@@ -17,11 +17,13 @@ struct cells {
 
 /* ---- Cells of a kind. ---- */
 
-/* The functions put a cell as text with a comma after it, or as an element of a slab, which has 0 for null. */
+/* Each function puts one cell: as text with a comma after it or, with a slab type, as an element of a slab, where null
+ * is 0. */
 
 enum { NS_PER_MS = 1000000 };
 
-/* The quotient of two exact numbers is the double that the text of the quotient is read as. */
+/* Dividing two exact doubles rounds once, so the element equals the double that is read from the text of the
+ * milliseconds. */
 static inline char *put_element(char *out, int64_t value, enum slab_type slab, bool is_ns) {
     double number = is_ns ? (double)value / NS_PER_MS : (double)value;
     uint64_t bits = (uint64_t)value;
@@ -56,8 +58,8 @@ static inline int64_t take_distance(struct cells *cells, uint32_t index) {
     return index == ID_NONE ? 0 : row - index;
 }
 
-/* Puts the cells of `count` rows that lie `stride` bytes apart: at most CELL_BYTES_MAX bytes each. `slab` is constant,
- * and there is a loop for each kind, because a profile has millions of cells. */
+/* Puts the cells of `count` rows that lie `stride` bytes apart: at most CELL_BYTES_MAX bytes each. Callers pass a
+ * constant `slab`, and each kind has a loop of its own, because a profile has millions of cells. */
 static inline __attribute__((always_inline)) char *put_numbers(char *out, struct cells *cells, const char *row,
                                                                size_t count, size_t stride, enum slab_type slab) {
     const struct member *column = cells->column;
@@ -137,7 +139,7 @@ void cell_write(struct json *json, const struct member *member, const void *row)
     }
 }
 
-/* A rest of the rows of a column, and its next ones, which lie beside each other. */
+/* The rows of a column that are left, and the next run of them: rows that are adjacent in memory. */
 struct cell_runs {
     struct cells cells;
     const struct column *rows;
@@ -182,7 +184,7 @@ void cells_write(struct json *json, const struct member *column, const struct co
 
 /* ---- Slabs. ---- */
 
-/* Puts the elements of the run. Returns the end. There is a case for each type that the description of a format has. */
+/* Puts the elements of the run. Returns the end. The cases are the slab types that the description of a format uses. */
 static char *put_elements(char *out, struct cell_runs *runs) {
     size_t stride = runs->rows->element_bytes;
     switch (runs->cells.column->slab) {

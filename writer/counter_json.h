@@ -11,11 +11,11 @@ void counter_json_identity(struct json *json, const struct counter *counter, str
  * specifies. */
 void counter_json_display(struct json *json, const struct counter *counter);
 
-/* True if the client shows the counter the same way without "display". */
+/* Returns whether the client shows the counter the same way without "display". */
 bool counter_json_is_shown_by_default(const struct counter *counter);
 
-/* True if the client, without "display", draws the right graph with the right unit under a name that begins like the
- * counter's, such as "Memory" for "Memory (resident)". */
+/* Returns whether the client, without "display", draws the right graph with the right unit under a name that begins
+ * like the counter's, such as "Memory" for "Memory (resident)". */
 bool counter_json_is_right_by_default(const struct counter *counter);
 
 /* Writes "name", "category" and "description" so that the client, without "display", shows a rate without a unit under

@@ -1,9 +1,9 @@
-/* What collapsed stacks tell besides the names of functions: the value of --frames. */
+/* What collapsed stacks show besides the names of functions: the value of --frames. */
 #pragma once
 
 #include <stdbool.h>
 
-/* Bits. Those of threads make the first frame: "comm", "comm-pid" or "comm-pid/tid". */
+/* Bits. The parts of a thread make up the first frame: "comm", "comm-pid" or "comm-pid/tid". */
 enum frame_part {
     FRAME_PART_COMM = 1,
     FRAME_PART_PID = 2,
@@ -11,7 +11,7 @@ enum frame_part {
     FRAME_PART_KERNEL = 8,    /* code of the kernel ends in "_[k]" */
     FRAME_PART_JIT = 16,      /* generated code and scripts end in "_[j]" */
     FRAME_PART_INLINE = 32,   /* inlined functions end in "_[i]" */
-    FRAME_PART_ADDRESSES = 64 /* functions without a name have their address: "[libc.so.6 <1a2b>]" */
+    FRAME_PART_ADDRESSES = 64 /* functions without a name show their address: "[libc.so.6 <1a2b>]" */
 };
 
 #define FRAME_PARTS_NAMES "comm, pid, tid, kernel, jit, inline, addresses, or none"

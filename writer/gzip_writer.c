@@ -9,31 +9,30 @@
 
 enum {
     BLOCK_BYTES = 256 * 1024,
-    FLUSH_BYTES = 16,         /* more than what ends a block at a byte boundary takes */
+    FLUSH_BYTES = 16,         /* more than the marker that ends a block at a byte boundary */
     WINDOW_BITS = -MAX_WBITS, /* the largest window, and neither header nor trailer */
     MEMORY_LEVEL = 8,         /* zlib's default */
     HELPED_FROM_BLOCK = 4,    /* the number of the first block that helpers may deflate */
     THREADS_MAX = 8,          /* making JSON takes about an eighth of the time of deflating it */
-    BLOCKS_PER_THREAD = 2,    /* one that the thread deflates, and one that waits */
+    BLOCKS_PER_THREAD = 2,    /* a block that the thread deflates, and one that waits */
     BLOCKS_MAX = THREADS_MAX * BLOCKS_PER_THREAD
 };
 
-/* Bytes of the member on their way: filled by the appending thread, deflated by any thread, and written by the
- * appending thread. */
+/* A part of the member. The appending thread fills it, any thread deflates it, and the appending thread writes it. */
 struct block {
     struct thread_job job;
     struct gzip_writer *writer;
     bool is_last;
     size_t bytes_count;
     size_t deflated_bytes;
-    uint32_t crc; /* the bytes' */
+    uint32_t crc; /* CRC of `bytes` */
     unsigned char bytes[BLOCK_BYTES];
     unsigned char deflated[]; /* deflated_capacity_bytes of the writer */
 };
 
 struct gzip_writer {
     struct failure *failure;        /* borrowed */
-    struct failure helpers_failure; /* why helpers could not be added, which the member can do without */
+    struct failure helpers_failure; /* why helpers could not be added; the member is complete without them */
     gzip_output *output;
     void *context; /* borrowed */
     int level;
@@ -64,7 +63,7 @@ static void release(void *failure, void *block) {
     memory_free(block);
 }
 
-/* Allocates all that the stream will ever need. Returns false if memory ran out (latched). */
+/* Allocates everything that the stream will ever need. Returns false if memory ran out (latched). */
 static bool add_stream(struct gzip_writer *writer, struct failure *failure) {
     z_stream *stream = &writer->streams[writer->stream_count];
     *stream = (z_stream){.zalloc = allocate, .zfree = release, .opaque = failure};
@@ -132,7 +131,7 @@ static void add_helpers(struct gzip_writer *writer) {
     thread_pool_set_limit(&writer->pool, writer->stream_count);
 }
 
-/* Gives the current block to be deflated. */
+/* Submits the current block for compression. */
 static void submit_block(struct gzip_writer *writer, bool is_last) {
     struct block *block = current_block(writer);
     block->is_last = is_last;

@@ -16,7 +16,7 @@ struct gzip_writer;
 typedef void gzip_output(void *context, struct text bytes);
 
 /* Begins a member. `level` is a compression level of zlib; at most thread_count threads deflate, including the calling
- * one. Whatever can be allocated later only makes it faster, so running out of memory afterwards is no failure. The
+ * one. Later allocations only make it faster, so running out of memory afterwards is not a failure. The
  * header holds neither a name nor a time. Returns NULL if memory ran out (latched). `context` and `failure` are
  * borrowed until gzip_writer_destroy. */
 struct gzip_writer *gzip_writer_create(int level, unsigned thread_count, gzip_output *output, void *context,

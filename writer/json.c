@@ -177,7 +177,7 @@ void json_key_text(struct json *json, struct text key) {
 
 /* ---- Prepared text. ---- */
 
-/* Returns a copy of what the writer holds, in whole blocks, and frees the writer. */
+/* Returns a copy of what the writer holds, padded to whole blocks, and frees the writer. */
 static struct text take_prepared(struct json *json, struct arena *memory) {
     size_t bytes_count = (size_t)json->out.total_bytes;
     char *bytes = arena_take_aligned(memory, bytes_count + JSON_PREPARED_BLOCK_BYTES);

@@ -37,10 +37,10 @@ void json_key_text(struct json *json, struct text key);  /* any text */
 void json_plain_key(struct json *json, struct text key); /* ASCII that needs no escape */
 static inline void json_key(struct json *json, const char *plain) { json_plain_key(json, text_of(plain)); }
 
-/* ---- Values that a loop puts in place: see json_put.h. ---- */
+/* ---- Values that callers format in place: see json_put.h. ---- */
 
-/* Returns room for values or a key, of at most bytes_max bytes, after the comma that they may need. NULL if memory ran
- * out (latched). Put them there, then commit their end. */
+/* Writes the comma that the next value may need, and returns room for values or a key of at most bytes_max bytes; NULL
+ * if memory ran out (latched). Write them there, then commit their end. */
 static inline char *json_reserve(struct json *json, size_t bytes_max) {
     char *out = chunk_list_reserve(&json->out, 1 + bytes_max);
     if (!out) return NULL;
@@ -55,7 +55,7 @@ static inline void json_commit(struct json *json, const char *end) {
     chunk_list_commit(&json->out, (size_t)(end - (last->bytes + last->used_bytes)));
 }
 
-/* Commits a key, whose value comes next. */
+/* Commits a key. Write its value next. */
 static inline void json_key_commit(struct json *json, const char *end) {
     json_commit(json, end);
     json->needs_comma = false;
@@ -74,11 +74,11 @@ static inline char *json_reserve_more(struct json *json, char *end, size_t bytes
     return json_reserve_here(json, bytes_max);
 }
 
-/* Return text for json_put_prepared, which lives as long as the arena: `,"key":` and `{"key":"value"`. */
+/* Return text for json_put_prepared: `,"key":` and `{"key":"value"`. It lives as long as the arena. */
 struct text json_prepare_key(struct text key, struct arena *memory);
 struct text json_prepare_object(struct text key, struct text value, struct arena *memory);
 
-/* Writers of values. Invalid UTF-8 becomes U+FFFD. */
+/* Write a value. Invalid UTF-8 becomes U+FFFD. */
 void json_text(struct json *json, struct text text);
 void json_string(struct json *json, const char *terminated);
 void json_int(struct json *json, int64_t value);
@@ -96,7 +96,7 @@ void json_ms(struct json *json, int64_t ns);
 void json_int_or_null(struct json *json, int64_t value, bool is_known);
 void json_ms_or_null(struct json *json, int64_t ns, bool is_known);
 
-/* Writers of key and value. They are inline so that the length of a literal key is known. */
+/* Write a key and its value. Inline, so that the compiler knows the length of a literal key. */
 static inline void json_key_object_begin(struct json *json, const char *key) {
     json_key(json, key);
     json_object_begin(json);
@@ -149,6 +149,7 @@ static inline bool json_key_object_or_null(struct json *json, const char *key, b
     (is_there ? json_object_begin : json_null)(json);
     return is_there;
 }
+
 /* Writes null if there is no text or it is empty. */
 static inline void json_string_or_null(struct json *json, const char *value) {
     if (value && *value)

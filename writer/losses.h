@@ -3,10 +3,10 @@
 
 #include "libconvert/profile/profile.h"
 
-/* Enters that many values in the ledger, for which the format has no place, as read and lost. */
+/* Enters values that the format cannot represent in the ledger, as read and lost. */
 void losses_enter(struct ledger *ledger, const char *cause, uint64_t count);
 
-/* Notes that many values, of which nothing is lost, but of which the user should know. */
+/* Notes values in the ledger that are written differently: nothing is lost, but the user should know. */
 void losses_note(struct ledger *ledger, const char *cause, uint64_t count);
 
 /* Returns how many source files have their text in the profile. */

@@ -22,7 +22,7 @@ static bool has_wide_numbers(const struct marker_field *field) {
     return field->has_wide_values && marker_format_kind(field->format) == VALUE_NUMBER;
 }
 
-/* Whether the numbers of a table's column are written as strings. */
+/* Returns whether the numbers of a table's column are written as strings. */
 static bool is_wide_column(const struct marker_field *field, enum marker_format format) {
     return field->has_wide_values && format == MARKER_HEXADECIMAL;
 }
@@ -79,7 +79,7 @@ static bool is_numeric(const struct marker_field *field) {
     return kind == VALUE_NUMBER || kind == VALUE_DURATION || kind == VALUE_TIME;
 }
 
-/* False for a track of a field that is not a number, which would be empty. */
+/* Returns false if the field of the graph is not a number: the track would be empty. */
 static bool can_be_drawn(const struct marker_schema *schema, const struct marker_graph *graph) {
     for (uint32_t i = 0; i < schema->field_count; i++)
         if (text_equal(schema->fields[i].key, graph->key)) return is_numeric(&schema->fields[i]);
@@ -216,8 +216,8 @@ static void write_value(const struct marker_json *markers, struct json *json, co
 
 enum { OBJECT_END_BYTES = 1 };
 
-/* Most values are integers. They are put in place, and so are the keys and the end of the payload: two integers take
- * 300 instructions, and 840 if each piece of the text is written by a call. Other values are written as usual. */
+/* Most values are integers. They are formatted in place, as are the keys and the end of the payload: two integers take
+ * 300 instructions instead of 840 with a call for each piece of the text. Other values are written by calls. */
 
 /* A field of all payloads of one type. */
 struct field_plan {
@@ -269,7 +269,8 @@ void marker_json_init(struct marker_json *markers, const struct profile *profile
 void marker_json_fini(struct marker_json *markers) { arena_fini(&markers->memory); }
 
 /* Writes a value of any kind, unless it is absent, after text that ends at `out` and is not committed. Returns where
- * the text goes on; NULL if memory ran out (latched). It is not inline, since most values are integers. */
+ * the text goes on; NULL if memory ran out (latched). Not inlined, because most values are integers and do not come
+ * here. */
 __attribute__((noinline)) static char *write_field(const struct marker_json *markers, struct json *json, char *out,
                                                    const struct field_plan *plan, const union marker_value *value) {
     if (marker_value_is_absent(plan->kind, value)) return out;

@@ -6,8 +6,7 @@
 
 struct marker_json;
 
-/* What the formats write differently: the number of a string, and the stack of a marker that has one, as a key of its
- * payload. */
+/* What the formats write differently: the number of a string, and the stack of a marker as a member of its payload. */
 struct marker_json_format {
     void (*write_string)(const struct marker_json *markers, struct json *json, string_id string);
     void (*write_stack)(const struct marker_json *markers, struct json *json, const struct thread *thread,
@@ -18,7 +17,7 @@ struct marker_json_format {
 /* Writes "markerSchema". */
 void marker_json_schemas(struct json *json, const struct column *schemas, bool is_gecko);
 
-/* How payloads are written. What is the same in all payloads of a type is made once. */
+/* Writes payloads. Text that all payloads of a type share is made once. */
 struct marker_json {
     const struct profile *profile; /* borrowed */
     struct marker_json_format format;
@@ -35,7 +34,7 @@ void marker_json_fini(struct marker_json *markers);
 void marker_json_payload(const struct marker_json *markers, struct json *json, const struct thread *thread,
                          const struct marker *marker);
 
-/* True if the marker has anything for a payload. If not, the payload is null or is left out. */
+/* Returns whether the marker has anything for a payload. If not, the payload is null or is left out. */
 static inline bool marker_json_has_payload(const struct marker *marker) {
     return marker->schema != MARKER_SCHEMA_NONE || !stack_is_none(marker->stack);
 }

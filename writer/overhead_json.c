@@ -18,7 +18,7 @@ static int64_t mean_ns(const struct spread *spread) {
     return spread->count ? (int64_t)(spread->sum_ns / spread->count) : 0;
 }
 
-/* Profiles that were read may have any numbers. */
+/* Numbers of a profile that was read can be of any size. */
 static int64_t bounded(__int128 ns) { return ns > INT64_MAX ? INT64_MAX : ns < INT64_MIN ? INT64_MIN : (int64_t)ns; }
 
 static void write_us(struct json *json, const char *key, int64_t ns) {

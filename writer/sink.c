@@ -20,8 +20,8 @@
 #include <xxhash.h>
 
 enum {
-    BATCH_CHUNKS = 64,
-    GZIP_LEVEL = 4, /* bench/README.md compares levels */
+    VECTOR_COUNT_MAX = 64, /* chunks that one system call writes */
+    GZIP_LEVEL = 4,        /* bench/README.md compares levels */
     TEMP_SLOT_COUNT = 64,
     TEMP_NAME_COUNT = 100,
     /* Most bytes of the target's name in the temporary name. Leaves room in NAME_MAX for the pid and the rest. */
@@ -312,7 +312,7 @@ static int error_of_target(const char *target) {
     return exists && is_sticky && user != status.st_uid ? EPERM : 0;
 }
 
-/* A standard output that was closed is open for reading alone. */
+/* If standard output was closed, the program has opened it for reading only: see main.c. */
 static int error_of_standard_output(void) {
     int flags = fcntl(STDOUT_FILENO, F_GETFL);
     if (flags < 0) return errno;
@@ -346,13 +346,13 @@ static bool wait_until_writable(int fd) {
     return poll(&wanted, 1, -1) >= 0 || errno == EINTR;
 }
 
-/* Only batches compare their files with what was written. */
+/* Only a batch needs the hash: it compares its files with what was written. */
 static void hash_written(struct sink *sink, const void *bytes, size_t bytes_count) {
     if (sink->batch) XXH3_64bits_update(&sink->hash, bytes, bytes_count);
 }
 
-/* Starts to bring the last bytes to the disk, so that the flush at the end has little to wait for. Pipes and some file
- * systems cannot do that, which is no failure. */
+/* Starts to write the last bytes to the disk, so that the flush at the end has little left to do. Pipes and some file
+ * systems cannot do this; that is not a failure. */
 static void start_flush(const struct sink *sink, size_t bytes_count) {
     if (sink->batch) return;
     sync_file_range(sink->fd, (off_t)(sink->written_bytes - bytes_count), (off_t)bytes_count, SYNC_FILE_RANGE_WRITE);
@@ -387,10 +387,10 @@ static bool write_vectors(struct sink *sink, struct iovec *vectors, int count) {
 static void write_plain(struct sink *sink, struct chunk_list *chunks, struct progress progress) {
     uint64_t total_bytes = chunks->total_bytes;
     while (chunks->first && !failure_is_set(sink->failure)) {
-        struct iovec vectors[BATCH_CHUNKS];
+        struct iovec vectors[VECTOR_COUNT_MAX];
         int vector_count = 0;
         size_t chunk_count = 0;
-        for (struct chunk *chunk = chunks->first; chunk && chunk_count < BATCH_CHUNKS; chunk = chunk->next) {
+        for (struct chunk *chunk = chunks->first; chunk && chunk_count < VECTOR_COUNT_MAX; chunk = chunk->next) {
             if (chunk->used_bytes) vectors[vector_count++] = (struct iovec){chunk->bytes, chunk->used_bytes};
             chunk_count++;
         }

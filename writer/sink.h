@@ -18,8 +18,8 @@
  * ignored so that a closed pipe is a failure like others. */
 bool sink_write(struct chunk_list *chunks, const char *path, struct failure *failure);
 
-/* Latches the failure (FAILURE_IO, FAILURE_MEMORY) that sink_write would have, as far as it can be known before. Writes
- * nothing. */
+/* Latches the failure (FAILURE_IO, FAILURE_MEMORY) that sink_write would latch, as far as it is known in advance.
+ * Writes nothing. */
 void sink_check(const char *path, struct failure *failure);
 
 /* The files of a batch appear only while its gate is open. Once the gate is closed, a report can list all files that
@@ -57,14 +57,15 @@ struct sink_written {
     uint64_t stamp; /* file_stamp, for a file of a batch; 0 for other files, or if another file has taken its place */
 };
 
-/* Opens a sink for output that comes in parts. Write them with sink_put. `path`, `batch` (may be NULL)
- * and `failure` are borrowed until the sink is closed. At most thread_count threads compress, including the calling
- * one; the bytes do not depend on their number. Returns NULL if memory ran out (latched). Other failures are latched
- * too; sink_close reports them. */
+/* Opens a sink for output that comes in parts. Write them with sink_put. `path`, `batch` (may be NULL) and
+ * `failure` are borrowed until the sink is closed. At most thread_count threads compress, including the calling one;
+ * the bytes do not depend on their number. Returns NULL if memory ran out (latched). Other failures are latched too;
+ * sink_close reports them. */
 struct sink *sink_open(const char *path, const struct sink_batch *batch, unsigned thread_count,
                        struct failure *failure);
 
-/* Opens a sink that only counts the bytes that a file of that path, or with NULL the document, would have. */
+/* Opens a sink that writes nothing and only counts the bytes of a file with that path or, if `path` is NULL, of the
+ * uncompressed document. */
 struct sink *sink_open_measuring(const char *path, unsigned thread_count, struct failure *failure);
 
 /* Returns whether output for that path appears only when the sink is closed without a failure, unlike on standard

@@ -7,8 +7,8 @@
 #include "writer/frame_parts.h"
 #include "writer/losses.h"
 
-/* A stack of the profile that is a row below a root. While the row is looked for, `row` is the callee from which the
- * search came. */
+/* The row of a stack of the profile below a root. During the search for it, `row` is the callee from which the search
+ * came. */
 struct known_row {
     uint32_t root; /* the index of the root's row */
     stack_id row;
@@ -98,7 +98,7 @@ static void add_threads(struct collapsed *collapsed, struct progress progress) {
 
 /* ---- What the format cannot represent. ---- */
 
-/* Returns the count of what is not written, unless the texts have that part (enum frame_part). */
+/* Returns the count, or 0 if the texts have the part (enum frame_part) that would show it. */
 static uint64_t lost_unless(const struct frame_texts *texts, unsigned part, uint64_t count) {
     return texts->parts & part ? 0 : count;
 }

@@ -59,7 +59,7 @@ static bool is_number(struct text word) {
     return has_digit;
 }
 
-/* Whether there is more than blanks and control characters, which a reader takes for nothing. */
+/* Returns whether a reader sees a name: it ignores one of blanks and control characters alone. */
 static bool is_visible(struct text name) {
     for (size_t i = 0; i < name.bytes_count; i++)
         if (name.bytes[i] != ' ' && !is_control(name.bytes[i])) return true;
@@ -115,8 +115,8 @@ static void append_nameless(struct frame_texts *texts, const struct frame *frame
     byte_buffer_append(&texts->buffer, TEXT("]"));
 }
 
-/* Whether the library is called like the kernel or a module. Of idle frames, only the loops of idle processors have
- * one: waits are no code, and those of Firefox are in libraries of its process. */
+/* Returns whether the library has the name of the kernel or of a module. Among idle frames, only the loops of idle
+ * processors have such a library: a wait has none, or in Firefox one of the process. */
 static bool is_in_kernel(const struct profile *profile, const struct frame *frame) {
     if (lib_is_none(frame->lib)) return false;
     struct text name = libs_at(&profile->libs, frame->lib)->name;
@@ -129,7 +129,7 @@ enum frame_mark frame_texts_mark(const struct frame_texts *texts, const struct f
     return mark == MARK_IDLE && is_in_kernel(texts->profile, frame) ? MARK_IDLE_KERNEL : mark;
 }
 
-/* Appends what the text of such a frame ends in. */
+/* Appends the suffix that marks such a frame. */
 static void append_mark(struct frame_texts *texts, enum frame_mark mark) {
     static const struct {
         unsigned part; /* 0: the mark is always written */

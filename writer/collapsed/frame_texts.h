@@ -1,4 +1,4 @@
-/* The texts of frames in collapsed stacks. A text has no semicolon and no control character, and its last word is no
+/* The texts of frames in collapsed stacks. A text has no semicolon and no control character, and its last word is not a
  * number, so it can be read back. */
 #pragma once
 
@@ -15,7 +15,7 @@ enum name_change {
     NAME_CHANGE_COUNT
 };
 
-/* What a frame is, as far as its text or the ledger tells. */
+/* The kinds of frames, as far as they matter to texts or to the ledger. */
 enum frame_mark {
     MARK_NONE,
     MARK_KERNEL,
@@ -42,14 +42,13 @@ struct frame_texts {
     struct func_texts *funcs;                        /* owned; one for each function of the profile */
     enum frame_mark of_category[CATEGORY_COUNT_MAX]; /* marks of frames that are not inlined */
     struct byte_buffer buffer;
-    uint64_t changes[NAME_CHANGE_COUNT]; /* how many names were changed so */
+    uint64_t changes[NAME_CHANGE_COUNT]; /* how many names were changed, by kind of change */
 };
 
 /* Running out of memory is latched. */
 void frame_texts_init(struct frame_texts *texts, const struct profile *profile, unsigned parts);
 void frame_texts_fini(struct frame_texts *texts);
 
-/* Returns what the frame is. */
 enum frame_mark frame_texts_mark(const struct frame_texts *texts, const struct frame *frame);
 
 /* Return the text of a frame, of the frame of a thread, or of a sample that has no frame at all; none if memory ran out

@@ -19,7 +19,7 @@ void line_tree_fini(struct line_tree *tree) {
     column_fini(&tree->weights);
 }
 
-/* The reader of collapsed stacks takes counts of up to 18 digits. */
+/* The reader of collapsed stacks accepts counts of up to 18 digits. */
 static const int64_t SUM_LIMIT = 1000000000000000000;
 
 static bool is_integer(struct decimal value) { return !value.scale && !value.exponent; }
@@ -31,7 +31,8 @@ static struct decimal without_last_digit(struct decimal value) {
     return decimal_make(value.mantissa / 10 + (rest >= 5) - (rest <= -5), value.scale - 1);
 }
 
-/* Stores a + b, for which digits of the fraction may be rounded away. Returns false if it is too large without any. */
+/* Stores a + b, after rounding away as many digits of the fraction as needed. Returns false if even the integer part is
+ * too large. */
 static bool add_rounded(struct decimal a, struct decimal b, struct decimal *out, bool *is_rounded) {
     struct decimal sum;
     while (!decimal_add(a, b, &sum) || sum.mantissa >= SUM_LIMIT || sum.mantissa <= -SUM_LIMIT) {
@@ -92,7 +93,7 @@ struct line_order {
     const struct line_tree *tree;
     uint32_t *first_rows; /* for each text: the first of its rows */
     uint32_t *next_rows;  /* for each row: the next one with its text */
-    uint32_t *firsts;     /* for each row: the place of its first callee; behind all rows, that of the first root */
+    uint32_t *firsts;     /* for each row: the place of its first callee; after the last row, that of the first root */
     uint32_t *nexts;      /* for each place: that of the next callee of the same caller */
 };
 
@@ -166,7 +167,7 @@ static char *put_text(char *out, struct text text) {
     return text.bytes_count ? mempcpy(out, text.bytes, text.bytes_count) : out;
 }
 
-/* The reader and other tools take no signs in differences. */
+/* Neither our reader nor other tools accept signs in differences. */
 static char *put_weight(char *out, struct decimal weight, bool is_difference) {
     char number[DECIMAL_TEXT_BYTES];
     decimal_print(weight, number);

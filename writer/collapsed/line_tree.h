@@ -28,6 +28,6 @@ static inline stack_id line_tree_row(struct line_tree *tree, stack_id caller, st
 bool line_tree_add(struct line_tree *tree, stack_id row, struct decimal weight);
 
 /* Appends the lines, "frame;frame;frame WEIGHT", sorted by their stacks as bytes. If a weight is negative, all lines
- * are differences: "frame;frame BEFORE AFTER", one of which is 0, because tools that draw flame graphs take no signs.
- */
+ * are differences: "frame;frame BEFORE AFTER", one of which is 0, because tools that draw flame graphs accept no
+ * signs. */
 void line_tree_write(const struct line_tree *tree, struct chunk_list *out, struct progress progress);

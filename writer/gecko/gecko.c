@@ -101,7 +101,7 @@ static void enter_rows_of_processes(const struct profile *profile, struct ledger
     losses_enter(ledger, "size of the main memory (meta.mainMemory)", meta->main_memory_bytes > 0);
 }
 
-/* ---- Weights and CPU times that it has no place for. ---- */
+/* ---- Weights and CPU times that the format has no place for. ---- */
 
 static uint64_t count_track_weights(const struct profile *profile) {
     uint64_t count = 0;
@@ -148,7 +148,8 @@ static void enter_losses(const struct gecko_tables *tables, const struct gecko_w
 
 /* ---- meta. ---- */
 
-/* Writes what every process has. Children have the root's start time; otherwise the client would shift their times. */
+/* Writes the members that every process has. Children have the root's start time; otherwise the client would shift
+ * their times. */
 static void write_short_meta(struct json *json, const struct profile *profile, const struct process *process) {
     json_key_int(json, "version", GECKO_VERSION);
     meta_json_start(json, &profile->meta);

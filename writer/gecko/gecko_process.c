@@ -19,8 +19,8 @@ static int64_t sum_of(int64_t a, int64_t b) {
 }
 
 /* Writes the level of an accumulating counter at equal distances, in place of its changes. The client draws a change
- * divided by the time since the previous one, so the graph has the right shape, and a tooltip shows the level. Of each
- * distance, the highest level is written. */
+ * divided by the time since the previous one, so the graph has the right shape, and a tooltip shows the level. Each
+ * distance gets the highest level within it. */
 static void write_levels(struct json *json, const struct counter *counter, int64_t interval_ns) {
     enum { LEVELS_MAX = 10000 };
     const struct counter_sample *sample = column_at(&counter->samples, 0);
@@ -46,7 +46,6 @@ static void write_levels(struct json *json, const struct counter *counter, int64
 /* The client derives the display of a counter from its category and name. */
 static void write_counter(struct json *json, const struct counter *counter, int64_t interval_ns) {
     json_object_begin(json);
-    /* In this format, the name and the category decide how the client draws the counter. */
     if (counter_json_is_right_by_default(counter)) {
         counter_json_identity(json, counter, counter_visible_name(counter));
         write_samples(json, counter);

@@ -1,5 +1,5 @@
-/* Weights in a format that has none: a heavy sample is written several times, but for those in tracks, whose weights
- * are lost.
+/* Weights in a format that has none: a heavy sample is written several times. Only samples of tracks are not, so their
+ * weights are lost.
  *
  * A written sample stands for the greatest common divisor of all weights, so the proportions are exact. If that needs
  * more rows than a viewer can use, the weights are rounded to multiples of a larger unit. */
@@ -7,9 +7,9 @@
 
 #include "libconvert/profile/profile.h"
 
-/* A viewer cannot use more rows than GECKO_SAMPLE_ROWS_MAX. Rounded weights get about a thousand rows a sample, so they
- * are exact to a thousandth on average, but not many more than a million in all. Times of waiting are rounded to a part
- * of the interval between samples. */
+/* A viewer cannot use more rows than GECKO_SAMPLE_ROWS_MAX. Rounded weights get about a thousand rows per sample, so
+ * they are exact to a thousandth on average, but not many more than a million in all. Times of waiting are rounded to a
+ * part of the interval between samples. */
 enum {
     GECKO_SAMPLE_ROWS_MAX = 10000000,
     GECKO_ROUNDED_ROWS_MAX = 1000000,
@@ -30,8 +30,7 @@ struct gecko_weights {
     uint64_t row_count;      /* number of samples to write; UINT64_MAX if that or more */
 };
 
-/* Weighs the samples of the threads to write that are no tracks. Latches FAILURE_INPUT if there are too many samples.
- */
+/* Weighs the samples of all threads to write except tracks. Latches FAILURE_INPUT if there are too many samples. */
 void gecko_weights_init(struct gecko_weights *weights, const struct profile *profile);
 
 /* Returns how often a sample of that encoded weight (profile_weight_encode) is written. */

@@ -5,7 +5,7 @@
 
 #include "writer/cells.h"
 
-/* V8 makes no longer string, and the front-end makes one of each slab of JSON. */
+/* The longest string in V8. The front-end turns each slab of JSON into a string. */
 enum { JSON_SLAB_BYTES_MAX = 512 * 1024 * 1024 - 24 };
 
 struct slab {

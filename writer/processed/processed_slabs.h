@@ -19,7 +19,7 @@ uint32_t slabs_add_column(struct slabs *slabs, const struct member *column, cons
                           size_t end);
 uint32_t slabs_add_json(struct slabs *slabs, struct chunk_list *json);
 
-/* Writes what stands for the slab as a value. */
+/* Writes the value that refers to the slab. */
 void slabs_write_reference(struct json *json, uint32_t number);
 
 /* Appends the whole file. The last slab is the document. Latches a FAILURE_INPUT if a slab or the file is larger than

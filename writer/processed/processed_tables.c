@@ -13,7 +13,7 @@ struct table_column {
 
 /* ---- Slabs. ---- */
 
-enum { ROWS_MIN = 1024 /* a slab of JSON has at least that many */ };
+enum { ROWS_MIN = 1024 /* smaller arrays stay in the document */ };
 
 /* Returns whether the column becomes a slab of numbers. */
 static bool is_typed(const struct processed_writer *writer, const struct table_column *column) {
@@ -45,7 +45,7 @@ static bool has_value(const struct member *member, const struct processed_part *
     return part->write || part->rows || part->text || member->flags & IS_NULLABLE_WHOLE;
 }
 
-/* Adds those of the members that are written. Returns where the next column goes. */
+/* Adds the members of the shape that are written. Returns where the next column goes. */
 static struct table_column *add_columns(struct table_column *column, const struct processed_table *table,
                                         const struct shape *shape) {
     if (shape->base) column = add_columns(column, table, shape->base);

@@ -1,32 +1,35 @@
 /* Chooses the threads that the viewer shows at first.
  *
- * The front-end shows those with the most processor time (computeDefaultVisibleThreads in src/profile-logic/tracks.ts).
- * That hides a thread that sleeps most of the time, whatever it reports in markers, and may show the track of an event,
- * which has no processor time. If there are such threads, the profile lists those that the front-end would show without
- * tracks of events, together with those that have markers, and with processors, which are there if they were asked for.
- * Where weights are processor time, the front-end does not know that of a thread's first sample, which may be all that
- * a short thread has. The profile lists the threads if that makes a difference.
+ * By itself, the front-end shows the threads with the most processor time (computeDefaultVisibleThreads in
+ * src/profile-logic/tracks.ts). That choice is not always good, so the profile lists the threads to show if
+ *  - the front-end would hide a thread with markers because it sleeps most of the time: the list adds such threads;
+ *  - there are tracks of events, which have no processor time: the list leaves them out;
+ *  - there are tracks of processors, which exist only if they were asked for: the list has them;
+ *  - threads share tracks;
+ *  - the choice below differs from that of the front-end, which does not know the weight of a thread's first sample if
+ *    weights are processor time. That sample may be all that a short thread has.
  *
- * Beside one busy thread, the front-end hides many that have a tenth of the activity together. The profile lists the
- * fewest that have nearly all activity, but none so small that its graph is empty. If threads share tracks, it lists
- * small ones too, and those that have hardly less than the last one of these, as equal clients of a server do. */
+ * Beside one busy thread, the front-end hides many threads that together have a tenth of the activity. The list has the
+ * fewest threads that have nearly all activity, but none so small that its graph is empty. If threads share tracks, the
+ * list has small threads too, and threads with hardly less activity than the last of these, such as equal clients of a
+ * server. */
 #include "libconvert/base/memory.h"
 #include "processed_writer.h"
 
 /* The front-end shows at most this many threads, and only those with this fraction of the highest activity. */
 enum { CHOSEN_MAX = 15, ACTIVITY_DIVISOR = 20 };
 
-/* How much of all activity is shown, and how much of it a thread must have to be needed for that. If threads share
- * tracks: how much of the least that is needed is as good. */
+/* The share of all activity to show, and the share that a thread needs in order to count towards it. If threads share
+ * tracks, a thread is also shown if it has PEER_ACTIVITY of the activity of the last thread that is needed. */
 static const double SHOWN_ACTIVITY = 0.95, NEEDED_ACTIVITY = 0.01, PEER_ACTIVITY = 0.75;
 
-/* How many threads are added because of their markers. */
+/* At most this many threads are added because of their markers. */
 enum { ADDED_MAX = 15 };
 
 struct candidate {
     uint32_t place;  /* the place of the thread among those to write */
     double activity; /* processor time or, where that is unknown, the time of samples that are not idle */
-    double unknown;  /* how much of it the front-end does not know */
+    double unknown;  /* the part of the activity that the front-end does not know */
     double rank;     /* the activity, or more: decides which threads are the first CHOSEN_MAX */
     size_t marker_count;
     bool is_visible;
@@ -78,8 +81,8 @@ static double activity_of(const struct candidate *candidate, bool is_known) {
     return candidate->activity - (is_known ? candidate->unknown : 0);
 }
 
-/* Ranks the threads. One that plays media matters as soon as it runs. `is_known`: only what the front-end knows
- * counts. Returns the activity of all. */
+/* Ranks the threads. A thread that plays media matters as soon as it runs. With `is_known`, only the activity that the
+ * front-end knows counts. Returns the activity of all threads. */
 static double rank_candidates(const struct profile *profile, struct candidate *candidates, size_t count,
                               bool is_known) {
     enum { MEDIA_FACTOR = 40 };
@@ -95,7 +98,7 @@ static double rank_candidates(const struct profile *profile, struct candidate *c
     return all;
 }
 
-/* Returns the activity that a thread needs to be visible, `least` that of the last one that is needed. */
+/* Returns the activity that a thread needs to be visible. `least` is the activity of the last thread that is needed. */
 static double visible_limit(double highest, double all, double least, bool is_shared) {
     if (is_shared) return least * PEER_ACTIVITY;
     double needed = least > all * NEEDED_ACTIVITY ? least : all * NEEDED_ACTIVITY, limit = highest / ACTIVITY_DIVISOR;
@@ -132,8 +135,9 @@ static bool choose_visible(const struct processed_writer *writer, struct candida
     return differs;
 }
 
-/* Makes the parents of processes that share tracks visible, however little they run: their marker charts tell when each
- * of those ran, and how it ended. Not those that share tracks themselves, as the shells that start compilers do. */
+/* Makes the parents of processes that share tracks visible, however little they run: their marker charts show when each
+ * child ran and how it ended. Leaves out parents that share tracks themselves, such as the shells that start compilers.
+ */
 static void add_parents(const struct profile *profile, struct candidate *candidates, size_t count) {
     bool *are_parents = memory_allocate_zeroed(profile->failure, profile->processes.count, sizeof *are_parents);
     size_t visible_count = 0;
@@ -153,7 +157,7 @@ static void add_parents(const struct profile *profile, struct candidate *candida
 
 /* ---- What has markers. ---- */
 
-/* Returns how many markers say something about this thread. */
+/* Returns how many markers say something specific about this thread. */
 static size_t count_markers(const struct thread *thread) {
     size_t marker_count = 0;
     COLUMN_EACH(const struct marker, marker, &thread->markers) marker_count += !marker->is_routine;
@@ -187,7 +191,7 @@ static bool has_processors(const struct profile *profile) {
     return false;
 }
 
-/* Returns whether tracks of events are beside other threads with samples, and so are not for the first sight. */
+/* Returns whether there are tracks of events beside other threads with samples: the tracks are then hidden at first. */
 static bool hides_tracks(const struct profile *profile) {
     bool has_tracks = false, has_others = false;
     for (size_t i = 0; i < profile->thread_order.count; i++) {

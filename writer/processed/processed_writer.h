@@ -29,12 +29,12 @@ static inline void processed_report_rows(struct processed_writer *writer, uint64
 /* Writes that many rows of a column as values. */
 typedef void rows_writer(struct json *json, const void *context, size_t count);
 
-/* What is written for a member of a table that the table's rows have no cell for: one of these at the most. If all are
- * NULL, a column that may be null as a whole is null, and others are left out. */
+/* What to write for a member of a table for which the table's rows have no cell. At most one of these is set. If none
+ * is, a column that may be null as a whole is null, and others are left out. */
 struct processed_part {
     rows_writer *write;        /* writes the column */
-    const struct column *rows; /* have the cells */
-    const char *text;          /* the value of a member that is no column */
+    const struct column *rows; /* other rows, which have the cells */
+    const char *text;          /* the value of a member that is not a column */
 };
 
 struct processed_table {
