@@ -109,13 +109,7 @@ static inline __attribute__((always_inline)) char *put_numbers(char *out, struct
 
 /* ---- Any cells. ---- */
 
-static struct text text_at(const struct member *member, const void *row) {
-    return *(const struct text *)(const void *)((const char *)row + member->offset);
-}
-
-static int64_t ns_at(const struct member *member, const void *row) {
-    return *(const int64_t *)(const void *)((const char *)row + member->offset);
-}
+#define VALUE_AT(type, member, row) (*(const type *)(const void *)((const char *)(row) + (member)->offset))
 
 static void write_text(struct json *json, const struct member *member, struct text text) {
     if (text.bytes_count == 0 && member->flags & IS_NULLABLE)
@@ -128,11 +122,11 @@ void cell_write(struct json *json, const struct member *member, const void *row)
     enum { US_DIGITS_OF_NS = 3 };
     struct cells cells = {.column = member};
     if (member->cell == CELL_TEXT) {
-        write_text(json, member, text_at(member, row));
+        write_text(json, member, VALUE_AT(struct text, member, row));
     } else if (member->cell == CELL_CHOICE) {
-        json_string(json, member->choices[*(const unsigned *)(const void *)((const char *)row + member->offset)]);
+        json_string(json, member->choices[VALUE_AT(unsigned, member, row)]);
     } else if (member->cell == CELL_US) {
-        json_decimal(json, decimal_make(ns_at(member, row), US_DIGITS_OF_NS));
+        json_decimal(json, decimal_make(VALUE_AT(int64_t, member, row), US_DIGITS_OF_NS));
     } else {
         char *out = json_reserve(json, CELL_BYTES_MAX);
         if (out) json_commit(json, put_numbers(out, &cells, row, 1, 0, SLAB_NONE) - 1); /* without the comma */
@@ -151,7 +145,8 @@ struct cell_runs {
 
 static struct cell_runs runs_of(const struct member *column, const struct column *rows, size_t first, size_t end) {
     struct cell_runs runs = {{.column = column, .row = first}, rows, first, end, NULL, 0};
-    if (column->cell == CELL_MS_DELTA && first) runs.cells.before_ns = ns_at(column, column_at(rows, first - 1));
+    if (column->cell == CELL_MS_DELTA && first)
+        runs.cells.before_ns = VALUE_AT(int64_t, column, column_at(rows, first - 1));
     return runs;
 }
 
@@ -221,8 +216,8 @@ void cells_append_slab(struct chunk_list *out, const struct member *column, cons
 
 static bool is_left_out(const struct member *member, const void *row) {
     if (!(member->flags & IS_OPTIONAL)) return false;
-    if (member->cell == CELL_TEXT) return text_at(member, row).bytes_count == 0;
-    return member->cell == CELL_UINT && *(const uint32_t *)(const void *)((const char *)row + member->offset) == 0;
+    if (member->cell == CELL_TEXT) return VALUE_AT(struct text, member, row).bytes_count == 0;
+    return member->cell == CELL_UINT && VALUE_AT(uint32_t, member, row) == 0;
 }
 
 void members_write(struct json *json, const struct shape *shape, const void *row) {

@@ -468,24 +468,29 @@ static bool put_in_place(const struct sink *sink) {
     return sink_make_folders(sink->target, sink->failure) && rename(sink->temp, sink->target) == 0;
 }
 
+static void close_output(struct sink *sink) {
+    if (sink->fd < 0) return;
+    bool is_flushed = !failure_is_set(sink->failure) && !sink->batch;
+    if (is_flushed && fsync(sink->fd) != 0 && !flush_is_unsupported(errno)) latch_error(sink, "write", errno);
+    if (close(sink->fd) != 0 && errno != EINTR) latch_error(sink, "write", errno);
+}
+
+/* Makes the file appear or, after a failure, removes it. */
+static void commit_or_remove(struct sink *sink) {
+    bool has_gate = sink->batch && sink->batch->gate;
+    if (!sink->temp) return;
+    if (has_gate && !failure_is_set(sink->failure)) enter_gate(sink, sink->batch->gate);
+    if (!failure_is_set(sink->failure) && !put_in_place(sink)) latch_error(sink, "replace", errno);
+    if (failure_is_set(sink->failure)) unlink(sink->temp);
+}
+
 static void finish(struct sink *sink) {
-    end_gzip(sink);
     struct stat written;
+    end_gzip(sink);
     bool has_stamp = sink->batch && sink->temp && fstat(sink->fd, &written) == 0;
-    if (sink->fd >= 0) {
-        bool is_flushed = !failure_is_set(sink->failure) && !sink->batch;
-        if (is_flushed && fsync(sink->fd) != 0 && !flush_is_unsupported(errno)) latch_error(sink, "write", errno);
-        if (close(sink->fd) != 0 && errno != EINTR) latch_error(sink, "write", errno);
-    }
-    if (sink->temp) {
-        bool has_gate = sink->batch && sink->batch->gate;
-        if (has_gate && !failure_is_set(sink->failure)) enter_gate(sink, sink->batch->gate);
-        if (!failure_is_set(sink->failure) && !put_in_place(sink)) latch_error(sink, "replace", errno);
-        if (failure_is_set(sink->failure))
-            unlink(sink->temp);
-        else if (has_stamp)
-            sink->stamp = stamp_at(sink->target, &written);
-    }
+    close_output(sink);
+    commit_or_remove(sink);
+    if (has_stamp && !failure_is_set(sink->failure)) sink->stamp = stamp_at(sink->target, &written);
     disarm_slot(sink->slot);
     free(sink->temp);
     free(sink->target);

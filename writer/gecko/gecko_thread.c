@@ -147,7 +147,7 @@ static void write_samples(struct gecko_thread_writer *writer, const struct threa
     const struct samples *samples = &thread->samples;
     bool has_cpu_deltas = writer->has_cpu_deltas && !thread_is_track(thread) && samples_count(samples);
     bool writes_cpu = !has_cpu_deltas && gecko_writes_cpu(writer->weights, samples);
-    bool has_cpu_column = (has_cpu_deltas && samples_count(samples)) || writes_cpu;
+    bool has_cpu_column = has_cpu_deltas || writes_cpu;
     table_of_rows_begin(json, "samples", &gecko_sample_table, has_cpu_column ? NULL : "threadCPUDelta");
     /* If times were made up from the order of samples, they are made up again with one interval per repetition, so that
      * the time axis shows the weights. Real times stay: all repetitions have the time of their sample. */
@@ -173,9 +173,9 @@ static void write_samples(struct gecko_thread_writer *writer, const struct threa
 
 /* ---- Markers. ---- */
 
+/* The client sorts an end time of 0 as if there were none, and a marker without any time makes the whole profile fail.
+ */
 static bool marker_has_start(const struct marker *marker) {
-    /* The client sorts an end time of 0 as if there were none, and a marker without any time makes the whole profile
-     * fail. */
     return marker->phase != MARKER_INTERVAL_END || marker->end_ns == 0;
 }
 
