@@ -79,9 +79,9 @@ static void count_exact_rows(struct gecko_weights *weights) {
  * of a running thread. */
 static double find_least_unit(const struct gecko_weights *weights) {
     const struct profile_meta *meta = &weights->profile->meta;
-    bool are_few = weights->sample_count < GECKO_ROUNDED_ROWS_MAX / GECKO_ROUNDED_ROWS_A_SAMPLE;
-    uint64_t row_count = are_few ? weights->sample_count * GECKO_ROUNDED_ROWS_A_SAMPLE : GECKO_ROUNDED_ROWS_MAX;
-    double least = weights->sum / (double)row_count, of_interval = (double)meta->interval_ns / GECKO_ROWS_AN_INTERVAL;
+    bool are_few = weights->sample_count < GECKO_ROUNDED_ROWS_MAX / GECKO_ROUNDED_ROWS_PER_SAMPLE;
+    uint64_t row_count = are_few ? weights->sample_count * GECKO_ROUNDED_ROWS_PER_SAMPLE : GECKO_ROUNDED_ROWS_MAX;
+    double least = weights->sum / (double)row_count, of_interval = (double)meta->interval_ns / GECKO_ROWS_PER_INTERVAL;
     return meta->has_waits && least < of_interval ? of_interval : least;
 }
 
