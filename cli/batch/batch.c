@@ -51,11 +51,6 @@ struct batch {
     struct batch_outcome outcome;
 };
 
-static char *need(struct batch *batch, char *text) {
-    if (!text) failure_set_memory(&batch->failure);
-    return text;
-}
-
 /* ---- Paths and folders. ---- */
 
 static void check_archive_name(struct batch *batch) {
@@ -72,18 +67,23 @@ static void check_archive_name(struct batch *batch) {
  * files go into a folder on the same file system, so that a rename can put them in place. */
 static void name_paths(struct batch *batch) {
     const struct options *options = batch->options;
+    struct failure *failure = &batch->failure;
     if (options->output_archive &&
-        asprintf(&batch->archive_folder, "%s.gecko-convert.tmp", options->output_archive) < 0)
-        batch->archive_folder = need(batch, NULL);
-    if (failure_is_set(&batch->failure)) return;
+        asprintf(&batch->archive_folder, "%s.gecko-convert.tmp", options->output_archive) < 0) {
+        batch->archive_folder = NULL;
+        failure_set_memory(failure);
+    }
+    if (failure_is_set(failure)) return;
     if (options->output_dir) {
         struct text folder = text_of(options->output_dir);
-        batch->output_folder = need(batch, strdup(options->output_dir));
-        batch->manifest_path = need(batch, batch_join(folder, shard_name(MANIFEST_STEM, batch->shard, ".json").bytes));
-        batch->temp_folder = need(batch, batch_join(folder, shard_name(".gecko-convert.tmp", batch->shard, "").bytes));
+        struct shard_name manifest = shard_name(MANIFEST_STEM, batch->shard, ".json");
+        struct shard_name temp = shard_name(".gecko-convert.tmp", batch->shard, "");
+        batch->output_folder = failure_check_memory(failure, strdup(options->output_dir));
+        batch->manifest_path = failure_check_memory(failure, batch_join(folder, manifest.bytes));
+        batch->temp_folder = failure_check_memory(failure, batch_join(folder, temp.bytes));
     } else {
-        batch->output_folder = need(batch, batch_join(text_of(batch->archive_folder), "profiles"));
-        batch->temp_folder = need(batch, strdup(batch->archive_folder));
+        batch->output_folder = failure_check_memory(failure, batch_join(text_of(batch->archive_folder), "profiles"));
+        batch->temp_folder = failure_check_memory(failure, strdup(batch->archive_folder));
     }
     batch->manifest_sink = (struct sink_batch){.temp_folder = batch->temp_folder};
     batch->sink = (struct sink_batch){.temp_folder = batch->temp_folder, .gate = &batch->gate};
@@ -153,11 +153,11 @@ static void draw_converting(void *context) {
     progress_tty_draw_bytes(batch->bar, done_bytes, total_bytes);
 }
 
-/* Returns false if the batch must not continue. */
+/* Runs a step in `count` threads. Returns false if the batch must not continue. */
 static bool run(struct batch *batch, unsigned count, batch_threads_work *work, void *context,
                 batch_threads_tick *tick) {
-    bool have_ended = batch_threads_run(&batch->threads, count, work, context, tick, batch, &batch->failure);
-    return have_ended && !batch->threads.ended_by && !failure_is_set(&batch->failure) &&
+    bool have_finished = batch_threads_run(&batch->threads, count, work, context, tick, batch, &batch->failure);
+    return have_finished && !batch->threads.ended_by && !failure_is_set(&batch->failure) &&
            !failure_is_set(&batch->plan.failure);
 }
 
@@ -193,8 +193,8 @@ static bool make_plan(struct batch *batch) {
     if (!run(batch, batch->job_count, identify_sources, plan, draw_identifying)) return false;
     if (batch_plan_requeue_out_of_memory(plan) && !run(batch, 1, identify_sources, plan, NULL)) return false;
     batch->keeps_archive = is_archive_whole(batch);
-    bool is_anew = needs_all_profiles(batch) && batch_plan_requeue_reused(plan);
-    if (is_anew && !run(batch, batch->job_count, identify_sources, plan, draw_identifying)) return false;
+    bool is_requeued = needs_all_profiles(batch) && batch_plan_requeue_reused(plan);
+    if (is_requeued && !run(batch, batch->job_count, identify_sources, plan, draw_identifying)) return false;
     batch_plan_check(plan);
     return !failure_is_set(&batch->plan.failure);
 }
@@ -216,7 +216,7 @@ static void collect_outputs(struct batch *batch, struct column *outputs) {
 /* Writes the archive to a temporary file and renames that once it is complete. */
 static void put_archive(struct batch *batch, const struct column *outputs) {
     const char *target = batch->options->output_archive;
-    char *temp = need(batch, batch_join(text_of(batch->archive_folder), "archive"));
+    char *temp = failure_check_memory(&batch->failure, batch_join(text_of(batch->archive_folder), "archive"));
     if (!temp) return;
     archive_file_write(temp, target, batch->output_folder, outputs, &batch->failure);
     bool is_good = !failure_is_set(&batch->failure) && file_digest(temp, &batch->outcome.archive_digest) &&
@@ -309,7 +309,7 @@ static int exit_code_of(struct batch *batch, int report_code) {
     return report_code ? report_code : is_lossy ? FAILURE_STRICT : EXIT_SUCCESS;
 }
 
-/* ---- Ends. ---- */
+/* ---- The batch. ---- */
 
 static void remove_workspaces(void *context) {
     struct batch *batch = context;

@@ -7,13 +7,6 @@
 #include "cli/console.h"
 #include "manifest.h"
 
-static const char *label_of(enum batch_status status) {
-    static const char *const labels[] = {
-        [BATCH_PENDING] = "not done",  [BATCH_CONVERTED] = "converted", [BATCH_UNCHANGED] = "unchanged",
-        [BATCH_NO_TRACE] = "no trace", [BATCH_EMPTY] = "empty",         [BATCH_FAILED] = "failed"};
-    return labels[status];
-}
-
 /* Returns how many bytes at the start of the message repeat the name of the entry, or 0. Some messages contain only the
  * path of the archive. */
 static size_t named_bytes(struct text message, const char *path, const char *name) {
@@ -40,13 +33,12 @@ static void print_entry(const struct batch_source *source, const struct batch_en
     struct report_text text = {.bytes_count = 0};
     char *name = batch_entry_name(source, entry->member);
     if (!name) return;
-    report_append(&text, "%-10s ", label_of(status));
+    report_append(&text, "%-10s ", manifest_status_label(status));
     struct batch_error error;
-    if (batch_entry_error(entry, &error)) {
+    if (batch_entry_error(entry, &error))
         append_error(&text, source->path, name, &error);
-    } else {
+    else
         report_append(&text, "%s", name);
-    }
     if (status == BATCH_CONVERTED) {
         report_append(&text, ": ");
         report_append_contents(batch_entry_result(entry), &text);
@@ -60,7 +52,8 @@ static void print_entry(const struct batch_source *source, const struct batch_en
 static void print_entries(struct batch_plan *plan, bool are_failed) {
     for (struct batch_cursor at = {0}; batch_cursor_next(plan, &at);) {
         enum batch_status status = atomic_load(&at.entry->status);
-        if (label_of(status) && (status == BATCH_FAILED) == are_failed) print_entry(at.source, at.entry, status);
+        if (manifest_status_label(status) && (status == BATCH_FAILED) == are_failed)
+            print_entry(at.source, at.entry, status);
     }
 }
 

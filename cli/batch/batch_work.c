@@ -10,17 +10,17 @@
 
 enum {
     SMALL_MEMBER_BYTES = 4 * 1024 * 1024,
-    MEMBERS_PER_WORKER = 2 /* members that wait in memory */
+    MEMBERS_PER_WORKER = 2 /* members that are queued in memory */
 };
 
-/* A member in memory. */
+/* A member whose bytes are in memory. */
 struct small_member {
     struct batch_source *source;
     struct batch_entry *entry;
     char *name;  /* owned; for messages; set while the member is converted */
     char *bytes; /* owned */
     size_t bytes_count;
-    bool is_given; /* the input that reads the bytes has got them */
+    bool is_read; /* the input has taken the bytes */
 };
 
 struct worker {
@@ -65,62 +65,64 @@ static void note_output(struct batch_trace *trace, const struct sink_written *wr
     trace->output_stamp = written->stamp;
 }
 
-/* `name` is for messages; NULL: memory ran out. */
+static void fail_without_memory(struct batch_source *source, struct batch_entry *entry) {
+    struct failure failure = {0};
+    failure_set_memory(&failure);
+    batch_entry_fail(entry, &source->texts, BATCH_FAILED, NULL, &failure);
+}
+
+/* Converts the trace of the entry. `name` is for messages; NULL: memory ran out. */
 static void convert(struct batch_work *work, struct batch_source *source, struct batch_entry *entry, const char *name,
-                    struct conversion_ends *ends, struct file_progress *progress) {
+                    struct conversion_ends ends, struct file_progress *progress) {
+    struct batch_trace *trace = batch_entry_trace(entry);
+    char *output = name ? batch_output_path(work->plan, trace->output) : NULL;
+    if (!output) {
+        fail_without_memory(source, entry);
+        return;
+    }
     struct gecko_convert_options options = work->plan->options->convert;
+    options.input_path = source->path;
+    options.input_name = name;
+    options.output_path = output;
+    options.job_count = 1;
+    options.progress = progress ? note_progress : NULL;
+    options.progress_context = progress;
     bool is_inside = false, is_empty = false;
     struct sink_batch sink = *work->sink;
     sink.is_inside = &is_inside;
-    struct batch_trace *trace = batch_entry_trace(entry);
-    char *output = batch_output_path(work->plan, trace->output);
-    if (name && output) {
-        options.input_path = source->path;
-        options.input_name = name;
-        options.output_path = output;
-        options.job_count = 1;
-        options.progress = progress ? note_progress : NULL;
-        options.progress_context = progress;
-        ends->batch = &sink;
-        ends->is_empty = &is_empty;
-        ends->memory = work->plan->memory;
-        struct sink_written written;
-        bool is_good = conversion_run(&options, ends, &trace->result, &written) == GECKO_CONVERT_GOOD;
-        if (is_good) note_output(trace, &written);
-        /* A signal kept the profile from appearing: the entry is not done, but has not failed either. */
-        bool is_ended = !is_good && atomic_load(work->plan->is_stopping);
-        enum batch_status status = is_good ? BATCH_CONVERTED : is_empty ? BATCH_EMPTY : BATCH_FAILED;
-        if (status == BATCH_EMPTY) trace->error_code = batch_code_empty;
-        if (!is_ended) atomic_store(&entry->status, status);
-    } else {
-        struct failure failure = {0};
-        failure_set_memory(&failure);
-        batch_entry_fail(entry, &source->texts, BATCH_FAILED, NULL, &failure);
-    }
-    ends->is_empty = NULL;
+    ends.batch = &sink;
+    ends.is_empty = &is_empty;
+    ends.memory = work->plan->memory;
+    struct sink_written written;
+    bool is_good = conversion_run(&options, &ends, &trace->result, &written) == GECKO_CONVERT_GOOD;
+    if (is_good) note_output(trace, &written);
+    if (!is_good && is_empty) trace->error_code = batch_code_empty;
+    /* If a signal kept the profile from appearing, the entry is not done, but has not failed either. */
+    if (is_good || !atomic_load(work->plan->is_stopping))
+        atomic_store(&entry->status, is_good ? BATCH_CONVERTED : is_empty ? BATCH_EMPTY : BATCH_FAILED);
     if (is_inside) sink_gate_leave(sink.gate);
     free(output);
 }
 
 /* ---- Members in memory. ---- */
 
-static struct text give_bytes(void *context) {
+static struct text next_block(void *context) {
     struct small_member *member = context;
-    if (member->is_given) return (struct text){NULL, 0};
-    member->is_given = true;
+    if (member->is_read) return (struct text){NULL, 0};
+    member->is_read = true;
     return (struct text){member->bytes, member->bytes_count};
 }
 
 static struct input *open_small_member(void *context, struct failure *failure) {
     const struct small_member *member = context;
-    struct input *input = input_from_blocks(member->name, give_bytes, context, failure);
+    struct input *input = input_from_blocks(member->name, next_block, context, failure);
     return input ? input_uncompress(input) : NULL;
 }
 
 static void convert_small_member(struct batch_work *work, struct small_member *member) {
     struct conversion_ends ends = {.input = {.open = open_small_member, .context = member}};
     member->name = batch_entry_name(member->source, member->entry->member);
-    convert(work, member->source, member->entry, member->name, &ends, NULL);
+    convert(work, member->source, member->entry, member->name, ends, NULL);
     free(member->name);
     memory_free(member->bytes);
 }
@@ -198,7 +200,7 @@ static void convert_large_member(struct walk *walk, struct batch_entry *entry, s
                                              .context = &member,
                                              .failure = &walk->source->failure,
                                              .has_lost_bytes = walk->has_lost_bytes}};
-    convert(walk->work, walk->source, entry, name, &ends, NULL);
+    convert(walk->work, walk->source, entry, name, ends, NULL);
 }
 
 static void convert_trace(struct walk *walk, struct batch_entry *entry, struct input_members *members,
@@ -265,7 +267,7 @@ static struct batch_entry *next_entry(struct walk *walk, const struct batch_entr
     return is_same ? entry : NULL;
 }
 
-/* Converts the members that the plan lists as traces. Takes the input. */
+/* Converts the members that the plan lists as traces. Takes ownership of the input. */
 static void convert_members(struct walk *walk, struct batch_entry *archive, struct input *input) {
     struct failure *latch = &walk->source->failure;
     struct input_members *members = input_members_open(input, latch);
@@ -306,14 +308,14 @@ static void convert_source(struct batch_work *work, struct worker *worker, struc
     } else {
         struct conversion_ends ends = {.input.has_lost_bytes = has_lost_bytes};
         struct file_progress progress = {worker, source->file_bytes};
-        convert(work, source, &source->own, source->path, &ends, &progress);
+        convert(work, source, &source->own, source->path, ends, &progress);
     }
     bus_guard_end();
     atomic_store(&worker->done_bytes, 0);
     atomic_fetch_add(&work->done_bytes, source->file_bytes);
 }
 
-/* Gets the next member or, if none waits, the next file. Returns false if there is no work left. */
+/* Takes the next member or, if none is queued, the next file. Returns false if there is no work left. */
 static bool take_work(struct batch_work *work, struct small_member *member, struct batch_source **source) {
     *member = (struct small_member){0};
     *source = NULL;

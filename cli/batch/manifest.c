@@ -21,17 +21,21 @@ void manifest_write_raw(struct json *json, struct text raw) {
     json_commit(json, out);
 }
 
-/* The names of statuses of entries, and what counts such entries. Folders have no entry in the report. */
+/* The names of statuses in the report and in messages, and the totals that count such entries. Folders have no entry in
+ * the report. */
 static const struct {
     const char *name;
+    const char *label;
     enum total total;
-} statuses[] = {[BATCH_PENDING] = {"interrupted", TOTAL_INTERRUPTED},
-                [BATCH_CONVERTED] = {"converted", TOTAL_CONVERTED},
-                [BATCH_UNCHANGED] = {"unchanged", TOTAL_UNCHANGED},
-                [BATCH_ARCHIVE] = {"archive", TOTAL_ARCHIVES},
-                [BATCH_NO_TRACE] = {"no-trace", TOTAL_NO_TRACE},
-                [BATCH_EMPTY] = {"empty", TOTAL_EMPTY},
-                [BATCH_FAILED] = {"failed", TOTAL_FAILED}};
+} statuses[] = {[BATCH_PENDING] = {"interrupted", "not done", TOTAL_INTERRUPTED},
+                [BATCH_CONVERTED] = {"converted", "converted", TOTAL_CONVERTED},
+                [BATCH_UNCHANGED] = {"unchanged", "unchanged", TOTAL_UNCHANGED},
+                [BATCH_ARCHIVE] = {"archive", NULL, TOTAL_ARCHIVES},
+                [BATCH_NO_TRACE] = {"no-trace", "no trace", TOTAL_NO_TRACE},
+                [BATCH_EMPTY] = {"empty", "empty", TOTAL_EMPTY},
+                [BATCH_FAILED] = {"failed", "failed", TOTAL_FAILED}};
+
+const char *manifest_status_label(enum batch_status status) { return statuses[status].label; }
 
 /* ---- Hashes and stamps. ---- */
 
@@ -88,7 +92,7 @@ static void write_options(struct json *json, const struct options *options) {
     json_object_end(json);
 }
 
-/* Another build may write other profiles, even of the same version. */
+/* Identifies the build of this program: another build of the same version may write other profiles. */
 static struct input_digest build;
 
 static void find_build(void) {
@@ -151,7 +155,7 @@ static void write_raw_member(struct json *json, const char *key, struct text raw
     manifest_write_raw(json, raw.bytes_count ? raw : TEXT("null"));
 }
 
-/* Writes counts and ledger if a trace was read, even if only in part. */
+/* Writes the counts and the ledger if a trace was read, even if only in part. */
 static void write_contents(struct json *json, const struct gecko_convert_result *result,
                            const struct manifest_record *record) {
     if (record) {
@@ -200,7 +204,7 @@ static void write_entry(struct json *json, const struct batch_source *source, co
 
 /* ---- Shards. ---- */
 
-/* Writes what is needed to put the inputs of all shards into one order, and to know whether any are missing. */
+/* Writes what merge-manifests needs to put the inputs of all shards in order and to find missing ones. */
 static void write_shard(struct json *json, const struct batch_plan *plan) {
     if (!json_key_object_or_null(json, "shard", plan->shard.count)) return;
     json_key_count(json, "number", plan->shard.number);
@@ -265,14 +269,12 @@ void manifest_write_totals(struct json *json, const int64_t totals[TOTAL_COUNT])
 }
 
 void manifest_append_counts(struct report_text *text, const int64_t totals[TOTAL_COUNT]) {
-    static const struct {
-        enum total total;
-        const char *noun;
-    } nouns[] = {{TOTAL_CONVERTED, "converted"}, {TOTAL_UNCHANGED, "unchanged"},  {TOTAL_NO_TRACE, "no trace"},
-                 {TOTAL_EMPTY, "empty"},         {TOTAL_INTERRUPTED, "not done"}, {TOTAL_FAILED, "failed"}};
-    for (size_t i = 0; i < sizeof nouns / sizeof *nouns; i++)
-        if (totals[nouns[i].total] || !i)
-            report_append(text, "%s%" PRId64 " %s", i ? ", " : "", totals[nouns[i].total], nouns[i].noun);
+    static const enum batch_status order[] = {BATCH_CONVERTED, BATCH_UNCHANGED, BATCH_NO_TRACE,
+                                              BATCH_EMPTY,     BATCH_PENDING,   BATCH_FAILED};
+    for (size_t i = 0; i < sizeof order / sizeof *order; i++) {
+        int64_t count = totals[statuses[order[i]].total];
+        if (count || !i) report_append(text, "%s%" PRId64 " %s", i ? ", " : "", count, statuses[order[i]].label);
+    }
 }
 
 static void write_archive(struct json *json, const struct batch_outcome *outcome) {

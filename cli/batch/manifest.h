@@ -9,13 +9,16 @@
 
 #define MANIFEST_STEM "gecko-convert.manifest"
 
-/* Adds up the batch so far, but for the time. */
+/* Adds up the totals of the batch so far, except the time. */
 void batch_totals_of(struct batch_plan *plan, int64_t totals[TOTAL_COUNT]);
 
-/* Writes the member for the totals. */
+/* Returns what messages call entries with the status; NULL: they have no line of their own. */
+const char *manifest_status_label(enum batch_status status);
+
+/* Writes the member "totals". */
 void manifest_write_totals(struct json *json, const int64_t totals[TOTAL_COUNT]);
 
-/* Appends what became of the inputs: "3 converted, 1 failed". */
+/* Appends how many inputs have each outcome: "3 converted, 1 failed". */
 void manifest_append_counts(struct report_text *text, const int64_t totals[TOTAL_COUNT]);
 
 /* The outcome of the batch as a whole. */
@@ -31,11 +34,11 @@ struct batch_outcome {
 void manifest_write(struct batch_plan *plan, const struct batch_outcome *outcome, struct sink *sink,
                     struct failure *failure);
 
-/* Returns the hash of all options that affect the profiles, and of the build of the program: its version, and the
- * bytes of its file if /proc tells them. */
+/* Returns the hash of all options that affect the profiles, and of the build of the program: its version and, if /proc
+ * is mounted, the bytes of its file. */
 uint64_t manifest_options_xxh3(const struct options *options, struct failure *failure);
 
-/* Writes a value that is JSON already, on one line. */
+/* Writes text that is JSON already as one line. */
 void manifest_write_raw(struct json *json, struct text raw);
 
 /* Formats the hash as 16 hexadecimal digits, terminated. */

@@ -5,12 +5,12 @@
 
 #include "libconvert/base/cursor.h"
 
-/* Where systems that start several calls tell which one this is. The first one whose variable is set counts. */
+/* The environment variables by which a scheduler numbers its tasks. The first row whose variable is set applies. */
 static const struct scheduler {
     const char *number;
-    unsigned first_number; /* the number of the first call */
-    const char *count;     /* NULL: nothing tells it */
-    /* Set if calls may have any numbers: the first and the last one, and their distance. */
+    unsigned first_number; /* number of the first task */
+    const char *count;     /* NULL: no variable has the number of tasks */
+    /* Set if tasks can have any numbers: the first and the last number, and the step between numbers. */
     const char *first, *last, *step;
 } schedulers[] = {
     {"SLURM_ARRAY_TASK_ID", 1, "SLURM_ARRAY_TASK_COUNT", "SLURM_ARRAY_TASK_MIN", "SLURM_ARRAY_TASK_MAX",
@@ -39,8 +39,7 @@ static const struct scheduler *find_scheduler(void) {
     return NULL;
 }
 
-/* The numbers of an array of calls. Only if all of them are at the same distances does each call find a part of its
- * own. */
+/* The numbers of the tasks of an array. Only if they are evenly spaced can each task compute a shard of its own. */
 struct numbers {
     uint64_t first, step, count;
     bool have_gaps;
@@ -55,49 +54,48 @@ static struct numbers numbers_of(const struct scheduler *scheduler, uint64_t cou
     return numbers;
 }
 
-/* The part of an array that is run again has another first number, so that one counts only if it is a usual one. */
-static struct shard shard_of_scheduler(const struct scheduler *scheduler, uint64_t count, struct failure *failure) {
-    uint64_t number, reported_count;
-    bool has_count = count != 0, is_reported = read_variable(scheduler->count, &reported_count);
-    if (!read_variable(scheduler->number, &number)) {
-        failure_set(failure, FAILURE_USAGE, "--shard auto: %s is not the number of a shard: '%s'", scheduler->number,
-                    getenv(scheduler->number));
-        return (struct shard){0};
-    }
-    if (!has_count && !is_reported) {
-        failure_set(failure, FAILURE_USAGE,
-                    "--shard auto: %s tells which shard this is, but nothing tells how many there are: --shard auto/N",
-                    scheduler->number);
-        return (struct shard){0};
-    }
-    if (has_count && is_reported && !scheduler->first && reported_count != count) {
-        failure_set(failure, FAILURE_USAGE, "--shard auto/%llu: %s is %llu: both must be the same number",
-                    (unsigned long long)count, scheduler->count, (unsigned long long)reported_count);
-        return (struct shard){0};
-    }
-    struct numbers numbers =
-        has_count ? (struct numbers){scheduler->first_number, 1, count, false} : numbers_of(scheduler, reported_count);
+/* Returns the shard of the task with that number. If only some tasks of an array are run again, the first number is
+ * that of the first of these tasks. So it is accepted only if it is 0 or 1. */
+static struct shard shard_of_task(const struct scheduler *scheduler, struct numbers numbers, uint64_t number,
+                                  struct failure *failure) {
     uint64_t distance = number - numbers.first;
-    if (numbers.have_gaps) {
+    if (numbers.have_gaps)
         failure_set(failure, FAILURE_USAGE,
                     "--shard auto: the array has %llu tasks from %s to %s, which are not evenly spaced: --shard auto/N "
                     "if only some of them run",
                     (unsigned long long)numbers.count, getenv(scheduler->first), getenv(scheduler->last));
-        return (struct shard){0};
-    }
-    if (numbers.first > 1 || number < numbers.first || distance % numbers.step ||
-        distance / numbers.step >= numbers.count) {
+    else if (numbers.first > 1 || number < numbers.first || distance % numbers.step ||
+             distance / numbers.step >= numbers.count)
         failure_set(
             failure, FAILURE_USAGE,
             "--shard auto: %s is %llu, which is not one of %llu shards from %llu on: --shard auto/N if only some "
             "of them run",
             scheduler->number, (unsigned long long)number, (unsigned long long)numbers.count,
             (unsigned long long)(numbers.first > 1 ? scheduler->first_number : numbers.first));
-        return (struct shard){0};
-    }
-    return (struct shard){(unsigned)(distance / numbers.step) + 1, (unsigned)numbers.count};
+    else
+        return (struct shard){(unsigned)(distance / numbers.step) + 1, (unsigned)numbers.count};
+    return (struct shard){0};
 }
 
+static struct shard shard_of_scheduler(const struct scheduler *scheduler, uint64_t count, struct failure *failure) {
+    uint64_t number, reported_count = 0;
+    bool has_count = count != 0, is_reported = read_variable(scheduler->count, &reported_count);
+    if (!read_variable(scheduler->number, &number))
+        failure_set(failure, FAILURE_USAGE, "--shard auto: %s is not the number of a shard: '%s'", scheduler->number,
+                    getenv(scheduler->number));
+    else if (!has_count && !is_reported)
+        failure_set(failure, FAILURE_USAGE,
+                    "--shard auto: %s tells which shard this is, but nothing tells how many there are: --shard auto/N",
+                    scheduler->number);
+    else if (has_count && is_reported && !scheduler->first && reported_count != count)
+        failure_set(failure, FAILURE_USAGE, "--shard auto/%llu: %s is %llu: both must be the same number",
+                    (unsigned long long)count, scheduler->count, (unsigned long long)reported_count);
+    else if (has_count)
+        return shard_of_task(scheduler, (struct numbers){scheduler->first_number, 1, count, false}, number, failure);
+    else
+        return shard_of_task(scheduler, numbers_of(scheduler, reported_count), number, failure);
+    return (struct shard){0};
+}
 static struct shard find_shard(uint64_t count, struct failure *failure) {
     const struct scheduler *scheduler = find_scheduler();
     if (scheduler) return shard_of_scheduler(scheduler, count, failure);
