@@ -10,7 +10,7 @@
 #include "readers/input/input_members.h"
 
 enum batch_status {
-    BATCH_PENDING, /* a trace that is not converted yet; if it stays so, the batch was interrupted */
+    BATCH_PENDING, /* a trace that is not converted yet; in a report, the batch was interrupted */
     BATCH_CONVERTED,
     BATCH_UNCHANGED, /* converted by an earlier batch; its profile still exists */
     BATCH_ARCHIVE,   /* its members have entries of their own */
@@ -27,10 +27,11 @@ struct batch_trace {
     char *output; /* owned; path below the output folder; NULL: the entry has no output */
     struct input_digest output_digest;
     uint64_t output_stamp;  /* file_stamp of the profile that has output_digest; 0: none */
-    bool may_have_parts;    /* begins as the header of a recording in several files does */
+    bool may_have_parts;    /* begins like the header of a recording in several files */
     const char *error_code; /* static; NULL: derived from the status of the result */
     struct gecko_convert_result result;
-    const struct manifest_record *record; /* what the earlier batch says, if the result is its; borrowed; NULL: none */
+    const struct manifest_record
+        *record; /* the record of the earlier batch, if the result is reused; borrowed; NULL: none */
 };
 
 struct short_error;
@@ -50,8 +51,8 @@ struct batch_entry {
     _Atomic(enum batch_status) status;
 };
 
-/* Copies the member's path into the texts. If `member` is empty, the entry is that of the file itself. Returns false
- * when memory ran out (latched). */
+/* Copies the member's path into the texts. If `member` is empty, the entry is that of the file itself. Returns false if
+ * memory ran out (latched). */
 bool batch_entry_init(struct batch_entry *entry, struct arena *texts, struct text member);
 void batch_entry_fini(struct batch_entry *entry);
 

@@ -175,7 +175,7 @@ static int compare_output(const struct column *claims, size_t i, struct text sta
     return strncmp(claim->output, start.bytes, start.bytes_count);
 }
 
-/* Returns a claim whose output would have to be a folder in the path of `claim`'s output; NULL if there is none. */
+/* Returns a claim whose output is a folder in the path of `claim`'s output; NULL if there is none. */
 static const struct claim *find_folder_claim(const struct column *claims, const struct claim *claim,
                                              struct text suffix) {
     for (const char *slash = strchr(claim->output, '/'); slash; slash = strchr(slash + 1, '/')) {
@@ -204,14 +204,13 @@ static void check_names(struct batch_plan *plan) {
         const struct claim *other = before && compare_claims(before, claim) == 0
                                         ? before
                                         : find_folder_claim(&claims, claim, text_of(suffix.bytes));
-        if (!other) continue;
-        if (!collision_count++) first = other, second = claim;
+        if (other && !collision_count++) first = other, second = claim;
     }
     if (collision_count) refuse_collision(plan, first, second, collision_count - 1);
     column_fini(&claims);
 }
 
-/* Stores the path as an absolute one without "." and "..". Returns nothing if it is too long. */
+/* Makes the path absolute and removes "." and "..". Returns an empty text if it is too long. */
 static struct text absolute_path(const char *path, char bytes[PATH_MAX]) {
     char folder[PATH_MAX], joined[2 * PATH_MAX];
     bool is_absolute = *path == '/';
@@ -223,7 +222,7 @@ static struct text absolute_path(const char *path, char bytes[PATH_MAX]) {
     return (struct text){bytes, normal.bytes_count};
 }
 
-/* Returns what follows the folder in the path; nothing if the path is not below the folder. */
+/* Returns the path relative to the folder; empty if the path is not below the folder. */
 static struct text path_below(struct text path, struct text folder) {
     if (!text_starts_with(path, folder)) return (struct text){0};
     struct text rest = text_from(path, folder.bytes_count);
@@ -273,8 +272,9 @@ static void fail_without_trace(struct batch_source *source) {
     batch_entry_fail(&source->own, &source->texts, BATCH_FAILED, batch_code_no_trace, &failure);
 }
 
-/* The input_number links sources to inputs. A named folder has a source of its own, so an empty folder can fail, too. A
- * shard does not know what the others find in the folder, so there it is left out. */
+/* Fails the inputs in which no trace was found. The input_number links sources to inputs. A named folder has a source
+ * of its own, so an empty folder can fail, too. In a shard, that source is left out, because the shard does not know
+ * what the others find in the folder. */
 static void check_named_inputs(struct batch_plan *plan) {
     size_t source_count = plan->sources.count;
     for (size_t i = 0, end; i < source_count && !failure_is_set(&plan->failure); i = end) {

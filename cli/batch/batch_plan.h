@@ -23,7 +23,7 @@ struct batch_source {
     bool is_named;       /* named on the command line, not found in a folder */
     bool is_folder;
     bool is_own;      /* found in a folder, but written by this batch */
-    bool is_left_out; /* in no report: another shard has it, or this batch has written it */
+    bool is_left_out; /* not reported: another shard has it, or this batch writes it */
     bool is_done;     /* needs no further work */
     size_t position;  /* among the inputs of all shards */
     uint64_t file_bytes;
@@ -45,10 +45,10 @@ struct batch_plan {
     struct memory_limit *memory;    /* borrowed; limits the whole batch */
     struct failure failure;         /* failure of the whole plan */
     struct column sources;          /* struct batch_source, in the order of the report */
-    struct shard shard;             /* says which of the sources are converted */
-    size_t input_count;             /* inputs of all shards; 0: the batch is not divided */
+    struct shard shard;             /* selects the sources that are converted */
+    size_t input_count;             /* number of inputs of all shards; 0: the batch is not divided */
     uint64_t inputs_xxh3;           /* hash of their names and sizes */
-    uint64_t total_bytes;           /* size of all files found so far */
+    uint64_t total_bytes;           /* size of all files that were found so far */
     atomic_size_t next_source;
     _Atomic(uint64_t) identified_bytes;
 };
@@ -80,12 +80,12 @@ bool batch_plan_requeue_out_of_memory(struct batch_plan *plan);
  * any: any number of threads may then call batch_plan_identify again. */
 bool batch_plan_requeue_reused(struct batch_plan *plan);
 
-/* Step 3: checks rules across sources. Fails with FAILURE_USAGE if the batch would overwrite a trace, two profiles
- * would have the same name, or a profile that of a file or folder which the batch itself writes. A named input without
- * a trace fails alone. Sources that the batch itself writes are left out. */
+/* Step 3: checks rules across sources. Fails with FAILURE_USAGE if the batch would overwrite a trace, if two profiles
+ * would have the same name, or if a profile would have the name of a file or folder that the batch itself writes. A
+ * named input without a trace fails alone. Sources that the batch itself writes are left out. */
 void batch_plan_check(struct batch_plan *plan);
 
-/* Sources and entries by number. Entry 0 is that of the file itself; after the last one comes NULL. */
+/* Return a source or an entry by its number. Entry 0 is that of the file itself. After the last entry, returns NULL. */
 static inline struct batch_source *batch_source_at(const struct batch_plan *plan, size_t number) {
     return column_at(&plan->sources, number);
 }
@@ -116,12 +116,13 @@ struct batch_source *batch_plan_add_source(struct batch_plan *plan, const char *
 /* Returns a new member; its path is copied. NULL if memory ran out (latched in the source). */
 struct batch_entry *batch_source_add_member(struct batch_source *source, struct text path);
 
-/* Texts for the caller to free; NULL if memory ran out.
+/* The functions below return texts for the caller to free; NULL if memory ran out.
  *
  * Returns "logs.tar > app.txt", the name that messages use for an entry. */
 char *batch_entry_name(const struct batch_source *source, const char *member);
 
-/* Returns the path of an output below the output folder; batch_join returns that of `name` in `folder`, which may be
- * empty. */
+/* Returns the full path of an output, which is relative to the output folder. */
 char *batch_output_path(const struct batch_plan *plan, const char *output);
+
+/* Returns the path of `name` in `folder`, which may be empty. */
 char *batch_join(struct text folder, const char *name);

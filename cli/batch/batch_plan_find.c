@@ -136,12 +136,12 @@ static void find_in_folder(struct finder *finder, const char *path, const char *
         return;
     }
     for (int i = 0; i < count; i++) {
-        bool goes_on = !failure_is_set(&finder->plan->failure) && !atomic_load(finder->plan->is_stopping);
-        char *below_path = goes_on ? batch_join(text_of(path), entries[i]->d_name) : NULL;
-        char *below_name = goes_on ? batch_join(text_of(name), entries[i]->d_name) : NULL;
+        bool continues = !failure_is_set(&finder->plan->failure) && !atomic_load(finder->plan->is_stopping);
+        char *below_path = continues ? batch_join(text_of(path), entries[i]->d_name) : NULL;
+        char *below_name = continues ? batch_join(text_of(name), entries[i]->d_name) : NULL;
         if (below_path && below_name)
             find_entry(finder, below_path, below_name);
-        else if (goes_on)
+        else if (continues)
             failure_set_memory(&finder->plan->failure);
         free(below_path);
         free(below_name);
@@ -150,7 +150,7 @@ static void find_in_folder(struct finder *finder, const char *path, const char *
     free(entries);
 }
 
-/* Adds a folder as one trace if it is a recording of perf, otherwise what is in it. */
+/* Adds a folder as one trace if it is a recording of perf. Otherwise adds the files in it. */
 static void find_folder(struct finder *finder, const char *path, const char *name) {
     struct input_folder parts;
     input_folder_list(&parts, path, &finder->plan->failure);
@@ -196,13 +196,12 @@ static void find_input(struct finder *finder, const char *path, const char *name
     struct batch_source *source = add_source(finder, path, name);
     if (!source || failure_is_set(&finder->plan->failure)) return;
     source->is_named = true;
-    if (!is_there) {
+    if (!is_there)
         fail_reading(source, error);
-    } else if (S_ISDIR(status.st_mode)) {
+    else if (S_ISDIR(status.st_mode))
         find_named_folder(finder, source);
-    } else {
+    else
         add_file(finder, source, &status);
-    }
 }
 
 void batch_plan_find(struct batch_plan *plan) {

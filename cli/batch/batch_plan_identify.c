@@ -25,8 +25,8 @@ static void take_failure(struct probe *probe, struct batch_entry *entry, const s
     batch_entry_fail(entry, &probe->source->texts, BATCH_FAILED, NULL, latch);
 }
 
-/* Returns whether the input is a trace; `foreign` says what else it is. A folder with traces often has their profiles,
- * too, which a batch converts only if the format is named. */
+/* Returns whether the input is a trace; otherwise sets `foreign` to what it is instead. A folder with traces often has
+ * their profiles, too. A batch converts those only if the format is named. */
 static bool detect_trace(struct input *input, struct failure *foreign) {
     const struct reader *reader = reader_detect(input, foreign);
     if (reader == &reader_profile)
@@ -36,8 +36,8 @@ static bool detect_trace(struct input *input, struct failure *foreign) {
     return reader && reader != &reader_profile;
 }
 
-/* Makes the entry a trace if its content is that of one, or if the options name the format of all inputs. `name` is
- * that of its output, with suffixes. */
+/* Makes the entry a trace if its content is a trace, or if the options name the format of all inputs. The path of its
+ * output is made from `name`, which still has its suffixes. */
 static void identify_trace(struct probe *probe, struct batch_entry *entry, struct input *input, const char *name) {
     const char *from = probe->source->is_own ? NULL : probe->plan->options->convert.from;
     struct failure foreign = {0};
@@ -115,7 +115,7 @@ static bool is_part(const struct batch_entry *entry, struct text *folder) {
     return number == 0 || number == INPUT_FOLDER_KERNEL;
 }
 
-/* Returns whether the entry is the `data` of a recording, of which other files may be in the same folder. */
+/* Returns whether the entry is the `data` file of a recording whose other files may be in the same folder. */
 static bool is_header(const struct batch_entry *entry, struct text *folder) {
     const struct batch_trace *trace = batch_entry_trace(entry);
     return input_folder_number(text_of(entry->member), folder) == INPUT_FOLDER_HEADER && trace && trace->may_have_parts;
@@ -141,8 +141,8 @@ static void refuse_recordings(struct probe *probe, size_t first) {
     strings_fini(&folders);
 }
 
-/* Adds the members of an archive. `path` is that of the archive within the source, empty for the source itself; `name`
- * is the one from which output paths are made. Takes the input. */
+/* Adds the members of an archive. `path` is the path of the archive within the source, empty for the source itself.
+ * Output paths are made from `name`. Takes ownership of the input. */
 static void identify_members(struct probe *probe, struct batch_entry *archive, struct input *input, struct text path,
                              const char *name, unsigned depth) {
     struct failure *latch = &probe->source->failure;

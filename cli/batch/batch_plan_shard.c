@@ -1,4 +1,4 @@
-/* Deals the inputs of a batch out to its shards. All shards find the same inputs, and deal them in the same way. */
+/* Assigns the inputs of a batch to its shards. All shards find the same inputs and assign them in the same way. */
 #include <string.h>
 
 #include "batch_plan.h"
@@ -7,15 +7,15 @@
 #include "libconvert/base/first_row.h"
 #include "libconvert/base/memory.h"
 
-/* Sources that must be in one shard, because their profiles may have the same name: only there is that noticed. */
+/* Sources that must be in the same shard: their profiles may have the same name, which only one shard can notice. */
 struct stem_group {
-    struct text stem; /* stem of the names of these profiles */
-    size_t first;     /* position of the first one */
+    struct text stem; /* stem of the names of the profiles */
+    size_t first;     /* number of the first source */
     uint64_t cost;
     unsigned shard;
 };
 
-/* What a file costs besides its bytes. */
+/* The cost of a file besides its bytes. */
 static const uint64_t FILE_COST = 16 * 1024;
 
 static int compare_stems(const void *left, const void *right) {
@@ -28,7 +28,8 @@ static int compare_costs(const void *left, const void *right) {
     return ORDER(b->cost, a->cost) ?: ORDER(a->first, b->first);
 }
 
-/* A named folder is no input itself, unless it is empty. What the batch writes itself is none either. */
+/* A named folder is not an input itself, unless it is empty. Files that the batch itself writes are not inputs either.
+ */
 static bool is_input(const struct batch_plan *plan, size_t number) {
     const struct batch_source *source = batch_source_at(plan, number);
     if (source->is_own) return false;
@@ -36,7 +37,7 @@ static bool is_input(const struct batch_plan *plan, size_t number) {
     return !source->is_folder || !source->is_named || !next || next->input_number != source->input_number;
 }
 
-/* Makes hands of the sources with the same stem. They are equal in all shards, as is their order. */
+/* Groups the sources by stem. All shards make the same groups in the same order. */
 static void group_by_stem(const struct batch_plan *plan, struct column *groups) {
     for (size_t i = 0; i < plan->sources.count; i++) {
         const struct batch_source *source = batch_source_at(plan, i);
@@ -57,7 +58,7 @@ static void group_by_stem(const struct batch_plan *plan, struct column *groups) 
     column_sort(groups, compare_costs);
 }
 
-/* Gives the hands, the most costly ones first, each to the shard that has least. */
+/* Assigns each group, the most costly ones first, to the shard with the least cost so far. */
 static void assign_shards(struct column *groups, struct shard shard, struct failure *failure) {
     uint64_t *costs = memory_allocate_zeroed(failure, shard.count, sizeof *costs);
     for (size_t i = 0; costs && i < groups->count; i++) {
@@ -86,7 +87,7 @@ static void leave_out_others(struct batch_plan *plan, const struct column *group
     }
 }
 
-/* Hashes the names and sizes of all inputs, so that shards that saw others can be told apart. */
+/* Hashes the names and sizes of all inputs, so that shards that found different inputs can be detected. */
 static void hash_inputs(struct batch_plan *plan) {
     struct chunk_list list;
     chunk_list_init(&list, &plan->failure);

@@ -1,4 +1,4 @@
-/* Threads that share work. The calling thread waits for them and takes signals.
+/* Threads that share work. The calling thread waits for them and handles signals.
  *
  * From batch_threads_init to batch_threads_fini, SIGINT, SIGTERM and SIGHUP are blocked in the calling thread and in
  * the threads it starts, unless the process ignores them. Only the calling thread takes them, in batch_threads_run. */
@@ -12,8 +12,8 @@
 #include "libconvert/base/failure.h"
 
 struct batch_threads {
-    int signals; /* a signalfd, and an eventfd that counts finished threads */
-    int finished;
+    int signals;  /* a signalfd */
+    int finished; /* an eventfd that counts finished threads */
     sigset_t blocked;
     atomic_bool is_stopping; /* the work should return as soon as it can */
     int ended_by;            /* the signal; 0: none */

@@ -47,7 +47,7 @@ static void append_case(struct chunk_list *out, const struct batch_source *sourc
     free(name);
 }
 
-/* An archive that could be read is represented by its members. */
+/* Folders and archives that could be read are represented by their files and members. */
 static bool is_case(enum batch_status status) { return status != BATCH_FOLDER && status != BATCH_ARCHIVE; }
 
 /* Writes the attributes that both elements may have by the schemas of CI systems. */

@@ -3,16 +3,16 @@
 #include "readers/json/json_stream.h"
 #include "shard.h"
 
-/* ---- What a manifest has. ---- */
+/* ---- The members of a manifest. ---- */
 
-/* A member that is read. Its target is at an offset in the struct of the object that has it. */
+/* A member that is read. Its target is at an offset in the struct for the object. */
 struct known_member {
     const char *key;
     enum {
         KNOWN_TEXT,    /* the target is a struct text */
         KNOWN_NUMBER,  /* an int64_t */
         KNOWN_RAW,     /* a struct text, with the JSON of the value */
-        KNOWN_PARTS,   /* the same, and an object whose members have their targets in the same struct */
+        KNOWN_PARTS,   /* like KNOWN_RAW, but the members of the object are read into the same struct, too */
         KNOWN_OBJECT,  /* the struct of the object */
         KNOWN_NUMBERS, /* a column of int64_t */
         KNOWN_RECORDS  /* a column of struct manifest_record */
@@ -132,13 +132,13 @@ static struct text take_text(struct json_stream *json, struct arena *memory) {
     return (struct text){bytes, bytes ? text.bytes_count : 0};
 }
 
-/* Returns the value as it is. What a record has is a part of the record's own text. */
+/* Returns the text of the value. Within a record, it is a part of the record's own text. */
 static struct text take_raw(struct json_stream *json, struct arena *memory) {
     struct text raw = json_skip_recording(json);
     return json->input ? arena_copy(memory, raw) : raw;
 }
 
-/* Keeps the value as it is, and then reads its members. */
+/* Keeps the text of the value, then reads its members. */
 static struct text take_parts(struct json_stream *json, struct arena *memory, const struct known_member *members,
                               char *base) {
     struct json_stream part;

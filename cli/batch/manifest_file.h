@@ -1,4 +1,4 @@
-/* A manifest that a batch left, as it is read again: to reuse its results, or to merge it with others. */
+/* Reads the manifest of an earlier batch: to reuse its results, or to merge it with others. */
 #pragma once
 
 #include "libconvert/base/arena.h"
@@ -7,8 +7,8 @@
 
 enum { MANIFEST_VERSION = 1 };
 
-/* The record of a file or of a member of an archive. Texts are terminated; those that are missing or null are empty,
- * and such numbers are 0. What is called raw is JSON as it is in the manifest. */
+/* The record of a file or of a member of an archive. Texts are terminated. A missing or null text is empty, and
+ * a missing number is 0. Raw texts are JSON as it is in the manifest. */
 struct manifest_record {
     struct text raw;
     struct text path, member, status;
@@ -76,12 +76,12 @@ struct manifest_file {
 void manifest_file_init(struct manifest_file *manifest, const char *path, struct arena *memory);
 void manifest_file_fini(struct manifest_file *manifest);
 
-/* Reads the file. If it cannot be read or is no JSON, that is latched in the memory's latch. A member of another kind
- * than in a manifest counts as missing. Nothing else is checked. */
+/* Reads the file. If it cannot be read or is not JSON, that is latched in the arena's failure. A member of the wrong
+ * type counts as missing. Nothing else is checked. */
 void manifest_file_read(struct manifest_file *manifest);
 
-/* Returns what the file is instead of the manifest of a shard, or NULL if it is one. It then has a position for each
- * record of a file, and its first record is that of a file. */
+/* Returns NULL if the file is the manifest of a shard, otherwise what it is instead. The manifest of a shard has a
+ * position for each record of a file, and its first record is that of a file. */
 const char *manifest_file_shard_error(const struct manifest_file *manifest);
 
 static inline const struct manifest_record *manifest_record_at(const struct manifest_file *manifest, size_t number) {

@@ -138,7 +138,7 @@ size_t manifest_records_output_count(const struct manifest_records *records) {
 
 static const char *text_or_empty(struct text text) { return text.bytes_count ? text.bytes : ""; }
 
-/* Returns NULL for codes that are names of a failure_code. */
+/* Returns the static code; NULL for codes that are derived from a status. */
 static const char *error_code(struct text code) {
     if (text_equal(code, text_of(batch_code_refused))) return batch_code_refused;
     return text_equal(code, text_of(batch_code_no_trace)) ? batch_code_no_trace : NULL;
@@ -195,7 +195,7 @@ static bool fill_entry(struct batch_source *source, struct batch_entry *entry, c
 
 /* ---- Reuse. ---- */
 
-/* Returns true if the profile has the name that it would get now. Anybody may have written the manifest: a path that
+/* Returns whether the profile has the name that it would get now. Anybody may have written the manifest: a path that
  * leads out of the folder would put some other file of the user into the archive of profiles. */
 static bool has_its_name(const struct batch_plan *plan, const struct batch_source *source, struct text path,
                          bool is_member) {
@@ -208,8 +208,8 @@ static bool has_its_name(const struct batch_plan *plan, const struct batch_sourc
     return !start.bytes_count || text_starts_with(rest, TEXT("/"));
 }
 
-/* Returns true if the file at `path` is the profile of the record. *stamp becomes the file's stamp; 0 if it cannot be
- * relied on later. */
+/* Returns whether the file at `path` is the profile of the record. Sets *stamp to the file's stamp, or to 0 if the
+ * stamp cannot be relied on later. */
 static bool is_output(const struct manifest_record *record, const char *path, uint64_t *stamp) {
     struct stat status;
     struct input_digest digest;
@@ -268,9 +268,7 @@ static bool fill_entries(const struct batch_plan *plan, struct batch_source *sou
                          const uint64_t *stamps) {
     for (size_t i = 0; i < group->count; i++) {
         const struct manifest_record *record = record_of(plan, group, i);
-        struct batch_entry *entry = &source->own;
-        struct text member = record->member;
-        if (i > 0) entry = batch_source_add_member(source, member);
+        struct batch_entry *entry = i > 0 ? batch_source_add_member(source, record->member) : &source->own;
         if (!entry || !fill_entry(source, entry, record, status_by_record(source, record, i > 0))) return false;
         if (batch_entry_output(entry)) batch_entry_trace(entry)->output_stamp = stamps[i];
     }

@@ -14,8 +14,8 @@ void manifest_records_destroy(struct manifest_records *records); /* NULL is allo
  * that text. */
 const char *manifest_records_read(struct manifest_records *records, const struct options *options);
 
-/* Returns true if the file still has the stamp of its record, and sets its digest from there. Otherwise, returns false:
- * the file must be read. Any thread may call it. */
+/* If the file still has the stamp of its record, sets the digest from the record and returns true. Otherwise returns
+ * false: the file must be read. Any thread may call this. */
 bool manifest_records_know(const struct batch_plan *plan, const struct batch_source *source,
                            struct input_digest *digest);
 

@@ -1,6 +1,6 @@
-/* gecko-convert merge-manifests: makes one report of those that the shards of a batch left.
+/* gecko-convert merge-manifests: merges the reports of the shards of a batch into one.
  *
- * The records of inputs are copied as they are, in the order in which one call would have reported them. */
+ * The records of inputs are copied unchanged, in the order in which an undivided batch would have reported them. */
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
@@ -43,7 +43,7 @@ struct merging {
     struct failure failure;
     struct memory_limit memory_limit;
     struct arena memory;
-    struct column parts;  /* struct manifest_file; those that are not used are removed */
+    struct column parts;  /* struct manifest_file, without duplicates */
     struct column groups; /* struct group, in the order of the report */
     int64_t totals[TOTAL_COUNT];
     int64_t missing_count; /* shards */
@@ -63,7 +63,7 @@ static const struct manifest_record *record_at(const struct merging *merging, co
 
 static int compare_parts(const void *left, const void *right) {
     const struct manifest_file *a = left, *b = right;
-    /* Of a shard that ran twice, a run that was not interrupted counts. */
+    /* If a shard ran twice, a run that was not interrupted comes first. */
     return ORDER(a->shard.number, b->shard.number)
                ?: (a->totals[TOTAL_INTERRUPTED] > 0) - (b->totals[TOTAL_INTERRUPTED] > 0);
 }
@@ -96,7 +96,7 @@ static bool have_same_outputs(const struct manifest_file *a, const struct manife
     return true;
 }
 
-/* Removes what was given twice. */
+/* Keeps one manifest of each shard. */
 static void drop_duplicates(struct merging *merging) {
     uint32_t count = 1;
     column_sort(&merging->parts, compare_parts);
@@ -142,7 +142,7 @@ static int compare_outputs(const void *left, const void *right) {
     return text_compare(a->output.path, b->output.path);
 }
 
-/* A shard sees that two of its own profiles have one name. Here it is seen of those of two shards. */
+/* Each shard has checked that its own profiles have different names. This checks the profiles of all shards. */
 static void check_outputs(struct merging *merging) {
     struct column all;
     column_init(&all, sizeof(struct manifest_record *), &merging->failure);
@@ -163,7 +163,7 @@ static void check_outputs(struct merging *merging) {
     column_fini(&all);
 }
 
-/* A damaged manifest may hold anything. */
+/* The numbers of a damaged manifest may overflow. */
 static int64_t add(int64_t a, int64_t b) {
     int64_t sum;
     return __builtin_add_overflow(a, b, &sum) ? INT64_MAX : sum;
@@ -199,7 +199,7 @@ static void combine(struct merging *merging) {
 
 /* ---- Writing. ---- */
 
-/* Shards on several machines may have had folders of other names. */
+/* Returns the folder that all shards have named; empty if they differ, as they may on several machines. */
 static struct text common_output_dir(const struct merging *merging) {
     struct text common = part_at(merging, 0)->output_dir;
     for (size_t i = 1; i < merging->parts.count; i++)
@@ -283,7 +283,7 @@ static void print_failed(const struct merging *merging) {
     }
 }
 
-/* Prints which of the shards from one number to another are missing; nothing if the range is empty. */
+/* Prints that the shards of the range are missing; nothing if the range is empty. */
 static void print_range(int64_t from, int64_t to, int64_t count) {
     if (from == to) console_print_line("missing    shard %" PRId64 " of %" PRId64, from, count);
     if (from < to) console_print_line("missing    shards %" PRId64 " to %" PRId64 " of %" PRId64, from, to, count);

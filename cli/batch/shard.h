@@ -1,6 +1,7 @@
-/* Shards: one of the parts into which several calls divide a batch.
+/* Shards: the parts into which several processes divide a batch.
  *
- * Each call finds all inputs, deals them out in the same way, and converts its part. Parts have about the same size. */
+ * Each process finds all inputs, assigns them to the shards in the same way, and converts its own shard. Shards have
+ * about the same size. */
 #pragma once
 
 #include "libconvert/base/failure.h"
@@ -13,14 +14,14 @@ struct shard {
     unsigned count;  /* 0: the batch is not divided */
 };
 
-/* Parses "K/N", or "auto" or "auto/N", which take what is missing from the variables of schedulers and CI systems.
- * NULL: the batch is not divided. Latches FAILURE_USAGE. */
+/* Parses "K/N", "auto" or "auto/N". With "auto", the missing numbers come from the variables of schedulers and CI
+ * systems. NULL: the batch is not divided. Latches FAILURE_USAGE. */
 struct shard shard_parse(const char *text, struct failure *failure);
 
 struct shard_name {
     char bytes[64];
 };
 
-/* Returns "STEM.K-of-N" with the suffix, or without the shard if the batch is not divided. Shards may share a folder,
- * but no file in it. */
+/* Returns the stem, ".K-of-N" if the batch is divided, and the suffix. Shards may share a folder, so their files have
+ * different names. */
 struct shard_name shard_name(const char *stem, struct shard shard, const char *suffix);
