@@ -9,7 +9,7 @@
 #include "libconvert/format/gecko_format.h"
 #include "libconvert/format/processed_format.h"
 
-/* Part of the work that reading a large profile takes; checking takes the rest. */
+/* The share of the work that is reading a large profile. The rest is checking it. */
 static const double READ_END = 0.70;
 
 static const struct node_path root_path;
@@ -54,8 +54,8 @@ void profile_identity_write(struct profile_identity identity, char title[PROFILE
 
 /* ---- Comparison with the format. ---- */
 
-/* Rows that exist without a table in the profile: six resource types and, in a profile without categories, the eight
- * that Firefox uses then. */
+/* Counts the rows that exist without a table in the profile: six resource types and, in a profile without categories,
+ * the eight categories that Firefox then uses. */
 static void count_implicit_rows(struct check *check) {
     enum { DEFAULT_CATEGORY_COUNT = 8, RESOURCE_TYPE_COUNT = 6 };
     const struct node *meta = check_member(check, check->root, "meta");
@@ -94,7 +94,7 @@ static void check_with(struct document *document, struct violations *violations,
     strings_fini(&check.schema_names);
 }
 
-/* Returns what can be done with a profile of another version. */
+/* Returns advice on what to do with a profile of another version. */
 static const char *advice_on(struct profile_identity identity, int oldest_read, int known_version) {
     bool is_read = identity.kind == PROFILE_PROCESSED && identity.version <= PROCESSED_NEWEST_READ;
     if (identity.version > known_version)
@@ -148,7 +148,7 @@ void check_document(struct document *document, struct violations *violations) {
 
 /* ---- Files. ---- */
 
-/* Reports text that is not JSON as a violation. */
+/* Turns a failure because the text is not JSON into a violation. Returns whether there was one. */
 static bool take_syntax_error(struct failure *failure, struct violations *violations) {
     if (failure->code != FAILURE_INPUT || !failure->has_position) return false;
     struct failure syntax = *failure;

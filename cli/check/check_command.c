@@ -1,5 +1,4 @@
 /* gecko-convert check: reports violations in profiles, for people and as JSON (docs/info.md). */
-#include <math.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -120,15 +119,8 @@ static void write_violations(struct json *json, const struct violations *violati
 
 static void write_identity(struct json *json, struct profile_identity identity) {
     static const char *const names[] = {[PROFILE_PROCESSED] = "processed", [PROFILE_GECKO] = "gecko"};
-    if (identity.kind == PROFILE_UNKNOWN)
-        json_key_null(json, "format");
-    else
-        json_key_string(json, "format", names[identity.kind]);
-    json_key(json, "formatVersion");
-    if (isnan(identity.version))
-        json_null(json);
-    else
-        json_double(json, identity.version);
+    json_key_string_or_null(json, "format", names[identity.kind]);
+    json_key_double(json, "formatVersion", identity.version);
 }
 
 static void write_json(struct json *json, const struct outcome *outcome) {

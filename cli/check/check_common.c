@@ -19,6 +19,7 @@ static void check_paused_range(struct check *check, const struct node *range, co
         check_error(check, RULE_BROKEN_ORDER, AT_MEMBER(path, "endTime"), "%s: it must not end before its start at %s",
                     SHOWN(end), SHOWN(start));
 }
+
 /* ---- Meta. ---- */
 
 static void check_profiling_times(struct check *check, const struct node *meta, const struct node_path *path) {

@@ -3,7 +3,8 @@
 
 #include "check_rules.h"
 
-/* What shapes of each format need, and of both, by enum shape_id; NULL: nothing. */
+/* The checks of shapes, by enum shape_id; NULL: there is none. The common checks apply where a format has no check of
+ * its own. */
 extern shape_check *const check_gecko_shapes[SHAPE_COUNT], *const check_processed_shapes[SHAPE_COUNT],
                                                                *const check_common_shapes[SHAPE_COUNT];
 

@@ -458,10 +458,9 @@ static void check_times(struct check *check, const struct marker_columns *column
 
 /* ---- Pairs of start and end. ---- */
 
-/* For each name: the open starts, innermost first, and the last end that closed none. Values are row numbers or NONE.
- */
+/* Pairs the starts and ends of intervals that have the same name. Values are row numbers or ROW_NONE. */
 struct pairing {
-    uint32_t *open;      /* by name */
+    uint32_t *open;      /* by name: the innermost open start */
     uint32_t *unmatched; /* by name: the last end without a start */
     uint32_t *outer;     /* by row: the next outer start that is open */
     uint32_t *order;     /* row numbers in the order in which the front-end reads them */

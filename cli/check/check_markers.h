@@ -4,7 +4,7 @@
 #include "check_rules.h"
 #include "libconvert/profile/markers.h"
 
-/* The schema for one type of payloads. */
+/* The schema of one type of payload. */
 struct marker_schema_view {
     const struct node *fields; /* a list; NULL: the schema has no valid list */
     const struct node *graphs; /* like fields */
@@ -26,7 +26,8 @@ void check_markers_learn(struct check *check, const struct node *schemas, const 
 void check_formatted(struct check *check, const struct node *format, const struct node *value,
                      const struct node_path *path);
 
-/* Returns the format of that name; MARKER_FORMAT_COUNT if there is none. A table has no name, but columns. */
+/* Returns the format of that name; MARKER_FORMAT_COUNT if there is none. The format of a table has columns instead of a
+ * name. */
 enum marker_format check_format_of(const struct node *format);
 
 /* Checks the format of a field. */

@@ -43,7 +43,7 @@ static const struct node *frame_of(const struct stack_columns *columns, size_t s
     return node_is_index(frame, columns->frame_count) ? frame : NULL;
 }
 
-/* Returns whether the innermost frame of the stack is one into which a frame of that depth can be inlined. */
+/* Returns whether a frame of that depth can be inlined into the innermost frame of the stack. */
 static bool is_inline_parent(const struct stack_columns *columns, uint32_t stack, const struct node *inlined,
                              double depth) {
     const struct node *frame = stack == ID_NONE ? NULL : frame_of(columns, stack);
@@ -259,7 +259,7 @@ static void check_content(struct check *check, const struct node *threads, const
     check_error(check, RULE_BROKEN_LENGTH, path, "no thread has a sample or a marker: there is nothing to show");
 }
 
-/* Returns true if something has no category: the front-end shows that in the grey one. */
+/* Returns true if a root or a sample has no category: the front-end shows it in the grey one. */
 static bool needs_default_category(const struct check *check, const struct node *threads) {
     const struct node *shared = check_member(check, check->root, "shared");
     struct column_view frames = check_column(check, check_member(check, shared, "stackTable"), "frame");

@@ -7,8 +7,8 @@
 
 struct check;
 
-/* Checks what a description cannot express, such as values that depend on each other, of a node that has the type of
- * the shape. It runs after the members were checked. */
+/* Checks what the description of a shape cannot express, such as values that depend on each other. The node has the
+ * type of the shape, and its members have been checked. */
 typedef void shape_check(struct check *check, const struct node *node, const struct node_path *path);
 
 /* The state of checking one document. */

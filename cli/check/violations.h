@@ -1,4 +1,5 @@
-/* The violations found in a profile: a few of each kind with their paths and messages, and how many more there are. */
+/* The violations found in a profile: the first few of each kind with their paths and messages, and the counts of all.
+ */
 #pragma once
 
 #include "libconvert/base/row_table.h"
