@@ -49,7 +49,7 @@ void split_check(const struct options *options, struct failure *failure) {
 
 /* ---- Parts. ---- */
 
-/* One profile: the filter that makes it, and what its file is called after. */
+/* One profile: the filter that selects its content, and the part of its file name. */
 struct part {
     char filter[FILTER_BYTES];
     char name[FILTER_BYTES];
@@ -61,7 +61,6 @@ struct split {
     struct progress_tty *bar;
     struct failure failure;
     struct column parts; /* struct part */
-    struct column pids;  /* int64_t */
     struct chunk_list report;
     unsigned written_count;
 };
@@ -78,7 +77,8 @@ static void print_seconds(char *out, size_t capacity_bytes, int64_t ns) {
     snprintf(out, capacity_bytes, "%" PRId64 ".%09" PRId64, ns / NS_PER_S, ns % NS_PER_S);
 }
 
-/* Both ends of a filter belong to it. The first and the last part have what lies before and after all samples. */
+/* Both ends of a filter are inclusive. The first and the last part are open at one end, so they also have what is
+ * before and after all samples. */
 static void add_times(struct split *split, int64_t span_ns, int64_t end_ns, int64_t length_ns) {
     int64_t count = span_ns / length_ns + 1;
     if (count > PARTS_MAX) {
@@ -90,7 +90,7 @@ static void add_times(struct split *split, int64_t span_ns, int64_t end_ns, int6
     for (int64_t i = 0; i < count; i++) {
         char first[FILTER_BYTES / 2] = "0", last[FILTER_BYTES / 2] = "", name[FILTER_BYTES], filter[FILTER_BYTES];
         if (i) print_seconds(first, sizeof first, i * length_ns);
-        /* A single part ends where the trace does, since no filter is open on both sides. */
+        /* A single part ends where the trace ends, because a filter cannot be open at both ends. */
         if (count == 1) print_seconds(last, sizeof last, end_ns);
         if (i + 1 < count) print_seconds(last, sizeof last, (i + 1) * length_ns - 1);
         snprintf(name, sizeof name, "%0*" PRId64, digits, i + 1);
@@ -101,23 +101,26 @@ static void add_times(struct split *split, int64_t span_ns, int64_t end_ns, int6
 
 static int compare_pids(const void *a, const void *b) { return ORDER(*(const int64_t *)a, *(const int64_t *)b); }
 
-/* No part would have the samples of a process without a pid. */
+/* Adds a part for each pid. A process without a pid is a failure: no part would have its samples. */
 static void add_processes(struct split *split, const struct profile *profile) {
+    struct column pids; /* int64_t */
+    column_init(&pids, sizeof(int64_t), &split->failure);
     for (size_t i = 0; i < profile->thread_order.count; i++) {
         const struct thread *thread = profile_ordered_thread(profile, i);
         const struct process *process = profile_process_at(profile, thread->process);
-        column_add(&split->pids, &process->pid);
+        column_add(&pids, &process->pid);
         if (process->pid != PID_UNKNOWN) continue;
         failure_set(&split->failure, FAILURE_INPUT,
                     "%s: --split: the process \"%.*s\" has no pid, by which it could be split",
                     split->options->convert.input_path, TEXT_ARGS(process->name));
     }
-    column_sort(&split->pids, compare_pids);
-    for (size_t i = 0; i < split->pids.count; i++) {
+    column_sort(&pids, compare_pids);
+    for (size_t i = 0; i < pids.count; i++) {
         char pid[FILTER_BYTES];
-        snprintf(pid, sizeof pid, "%" PRId64, *(const int64_t *)column_at(&split->pids, i));
-        if (!i || compare_pids(column_at(&split->pids, i - 1), column_at(&split->pids, i))) add_part(split, pid, pid);
+        snprintf(pid, sizeof pid, "%" PRId64, *(const int64_t *)column_at(&pids, i));
+        if (!i || compare_pids(column_at(&pids, i - 1), column_at(&pids, i))) add_part(split, pid, pid);
     }
+    column_fini(&pids);
 }
 
 /* Returns the time from the first sample to the end. Times of filters count from the first sample. */
@@ -187,7 +190,7 @@ static char *path_of_part(struct split *split, const char *name) {
     return NULL;
 }
 
-/* Converts one part. Returns its status. A part without content is none. */
+/* Converts one part. Returns its status. A part without content has no file; that is not a failure. */
 static int convert_part(struct split *split, const struct part *part, const char *path,
                         struct gecko_convert_filter *filters) {
     struct gecko_convert_options options = split->options->convert;
@@ -239,7 +242,6 @@ static void write_report(struct split *split) {
 int split_run(const struct command *command, struct options *options, struct progress_tty *bar) {
     struct split split = {.command = command, .options = options, .bar = bar};
     column_init(&split.parts, sizeof(struct part), &split.failure);
-    column_init(&split.pids, sizeof(int64_t), &split.failure);
     chunk_list_init(&split.report, &split.failure);
     options->convert.progress = progress_tty_draw;
     options->convert.progress_context = bar;
@@ -255,6 +257,6 @@ int split_run(const struct command *command, struct options *options, struct pro
         status = GECKO_CONVERT_BAD_INPUT;
     }
     chunk_list_fini(&split.report);
-    COLUMNS_FINI(&split.parts, &split.pids);
+    column_fini(&split.parts);
     return status;
 }
