@@ -14,13 +14,10 @@ void info_init(struct info *info, struct failure *failure) {
     column_init(&info->markers, sizeof(struct info_marker), failure);
     column_init(&info->functions, sizeof(struct info_function), failure);
     column_init(&info->facts, sizeof(struct info_fact), failure);
-    column_init(&info->durations, sizeof(struct info_duration), failure);
-    column_init(&info->markers_by_name, sizeof(struct info_marker *), failure);
 }
 
 void info_fini(struct info *info) {
-    COLUMNS_FINI(&info->markers_by_name, &info->durations, &info->facts, &info->functions, &info->markers,
-                 &info->counters, &info->threads, &info->processes);
+    COLUMNS_FINI(&info->facts, &info->functions, &info->markers, &info->counters, &info->threads, &info->processes);
     strings_fini(&info->texts);
 }
 

@@ -41,8 +41,8 @@ struct info_counter {
     double last_ms; /* time of the last sample */
     double lowest;  /* the lowest level, or change per second; INFINITY: none is known */
     double highest; /* -INFINITY: none is known */
-    /* In one of the counters of a name and unit that are no rates: the highest sum of the levels of all of them at one
-     * time. 0 in the others. */
+    /* The highest sum at one time of the levels of all counters with this name and unit. Set in one of these counters;
+     * 0 in the others, and in rates. */
     double highest_together;
 };
 
@@ -62,13 +62,7 @@ struct info_marker {
     double p95_ms;
 };
 
-/* The duration of a marker. */
-struct info_duration {
-    double ms;
-    uint32_t marker; /* number of a row */
-};
-
-/* What is summed up by functions. */
+/* The sums that each function has. */
 enum info_sum {
     INFO_WEIGHT,    /* the weights of samples */
     INFO_CPU,       /* processor time, in the unit of the info */
@@ -113,14 +107,12 @@ struct info {
     uint64_t stack_count;
     uint64_t frame_count;
     uint64_t lib_count;
-    struct column processes;       /* struct info_process */
-    struct column threads;         /* struct info_thread, grouped by process */
-    struct column counters;        /* struct info_counter */
-    struct column markers;         /* struct info_marker, one for each marker name */
-    struct column functions;       /* struct info_function */
-    struct column facts;           /* struct info_fact */
-    struct column durations;       /* struct info_duration, until they are summed up */
-    struct column markers_by_name; /* struct info_marker *, by string id of the name; NULL: no marker has that name */
+    struct column processes; /* struct info_process */
+    struct column threads;   /* struct info_thread, grouped by process */
+    struct column counters;  /* struct info_counter */
+    struct column markers;   /* struct info_marker, one for each marker name */
+    struct column functions; /* struct info_function */
+    struct column facts;     /* struct info_fact */
 };
 
 void info_init(struct info *info, struct failure *failure);
@@ -129,8 +121,8 @@ void info_fini(struct info *info);
 /* Returns a copy of the text, owned by the info; empty if memory ran out (latched). */
 static inline struct text info_text(struct info *info, struct text text) { return strings_copy(&info->texts, text); }
 
-/* Returns whether processor time tells more than samples: it is known, and threads do not run in some samples. Else
- * each sample was taken on a processor, and all count alike. */
+/* Returns whether to rank by processor time: it is known, and threads do not run in some samples. Otherwise each sample
+ * was taken on a processor, and all samples count alike. */
 static inline bool info_is_by_cpu(const struct info *info) { return info->cpu_unit.bytes_count && info->wait != 0; }
 
 enum info_order {
@@ -145,7 +137,7 @@ enum info_order {
     INFO_MARKERS
 };
 
-/* Returns what a list of functions in that order shows of the function. */
+/* Returns the weight of the function by which a list in that order is sorted. */
 double info_function_weight(const struct info_function *function, enum info_order order);
 
 /* Returns the numbers of the rows, the heaviest first; *count is how many there are. Free them with memory_free. NULL

@@ -52,7 +52,7 @@ static int add(struct command_output *output, const struct info_subject *subject
 
 /* ---- Inputs. ---- */
 
-/* Takes the input. `failure` is the input's. */
+/* Takes ownership of the input. `failure` is the input's. */
 static int show_input(const char *path, struct input *input, struct failure *failure, struct command_output *output,
                       struct info_request *request) {
     struct info info;
@@ -74,7 +74,7 @@ static int show_input(const char *path, struct input *input, struct failure *fai
     conversion_run(&options, &ends, &result, NULL);
     input_close(input);
     report_take_failure(failure, &result);
-    if (is_profile) result.missing_name_count = 0; /* nobody has looked for them */
+    if (is_profile) result.missing_name_count = 0; /* they were not looked up */
     struct info_subject subject = {.path = path,
                                    .format = text_of(result.input_format),
                                    .title = text_of(result.input_title),

@@ -149,7 +149,7 @@ static void write_facts(struct json *json, const struct info *info) {
 
 static void write_events(struct json *json, const struct gecko_convert_result *result) {
     json_key_array_begin(json, "events");
-    for (size_t i = 0; result && i < result->event_count; i++) {
+    for (size_t i = 0; i < result->event_count; i++) {
         const struct gecko_convert_event *event = &result->events[i];
         json_object_begin(json);
         json_key_string(json, "name", event->name);
@@ -162,7 +162,7 @@ static void write_events(struct json *json, const struct gecko_convert_result *r
 
 static void write_contents(struct json *json, const struct info_subject *subject, unsigned top_count) {
     struct info *info = subject->info;
-    if (subject->result) report_write_inputs(json, subject->result);
+    report_write_inputs(json, subject->result);
     json_key_text_or_null(json, "product", info->product);
     json_key_double(json, "durationMs", info->has_times ? info->duration_ms : (double)NAN);
     json_key_double(json, "intervalMs", info->has_times ? info->interval_ms : (double)NAN);

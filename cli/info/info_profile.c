@@ -28,7 +28,7 @@ static void add_process(struct info *info, const struct process *from) {
                &(struct info_process){.pid = info_text(info, from->pid_text), .name = info_text(info, from->name)});
 }
 
-/* Counts a sample of the last thread, with the processor time since the one before. */
+/* Counts a sample of the last thread, with the processor time since the previous sample. */
 static void count_sample(struct info *info, double weight, double cpu, bool has_stack) {
     struct info_thread *thread = column_at(&info->threads, info->threads.count - 1);
     struct info_process *process = column_at(&info->processes, thread->process);
@@ -44,10 +44,24 @@ static void count_sample(struct info *info, double weight, double cpu, bool has_
     info->thread_cpu += cpu;
 }
 
+/* Sums over the samples, for each stack and function, and the durations of markers. */
+struct tallies {
+    double *self[INFO_SUM_COUNT]; /* by stack */
+    double *waits;                /* weight of idle samples, by function */
+    struct weighing weighing;
+    struct column durations;       /* struct duration */
+    struct column markers_by_name; /* struct info_marker *, by string id of the name; NULL: no marker has that name */
+};
+
+struct duration {
+    double ms;
+    uint32_t marker; /* number of a row */
+};
+
 /* Returns NULL if memory ran out (latched). */
-static struct info_marker *marker_of(struct info *info, struct text name) {
+static struct info_marker *marker_of(struct info *info, struct tallies *tallies, struct text name) {
     string_id id = strings_intern(&info->texts, name);
-    struct info_marker **marker = string_is_none(id) ? NULL : id_column_at(&info->markers_by_name, id.index);
+    struct info_marker **marker = string_is_none(id) ? NULL : id_column_at(&tallies->markers_by_name, id.index);
     if (!marker || *marker) return marker ? *marker : NULL;
     uint32_t row = (uint32_t)info->markers.count;
     *marker = column_push(&info->markers);
@@ -57,26 +71,17 @@ static struct info_marker *marker_of(struct info *info, struct text name) {
     return *marker;
 }
 
-/* Counts a marker of the last thread. The duration is NAN for markers that are no intervals. */
-static void count_marker(struct info *info, struct text name, double duration_ms) {
-    struct info_marker *marker = marker_of(info, name);
+/* Counts a marker of the last thread. The duration is NAN for markers that are not intervals. */
+static void count_marker(struct info *info, struct tallies *tallies, struct text name, double duration_ms) {
+    struct info_marker *marker = marker_of(info, tallies, name);
     struct info_thread *thread = column_at(&info->threads, info->threads.count - 1);
     if (!marker) return;
     marker->count++;
     thread->marker_count++;
     info->marker_count++;
-    struct info_duration *duration = isnan(duration_ms) ? NULL : column_push(&info->durations);
-    if (!duration) return;
-    *duration = (struct info_duration){duration_ms, marker->row};
+    if (isnan(duration_ms) || !column_add(&tallies->durations, &(struct duration){duration_ms, marker->row})) return;
     marker->duration_count++;
 }
-
-/* Sums over the samples, for each stack and function. */
-struct tallies {
-    double *self[INFO_SUM_COUNT]; /* by stack */
-    double *waits;                /* weight of idle samples, by function */
-    struct weighing weighing;
-};
 
 static void count_samples(struct info *info, const struct profile *profile, const struct samples *samples,
                           struct tallies *tallies) {
@@ -114,7 +119,7 @@ static void add_thread(struct info *info, const struct profile *profile, const s
     count_samples(info, profile, &from->samples, tallies);
     COLUMN_EACH(const struct marker, marker, &from->markers) {
         bool is_interval = marker->phase == MARKER_INTERVAL;
-        count_marker(info, strings_text(&profile->strings, marker->name),
+        count_marker(info, tallies, strings_text(&profile->strings, marker->name),
                      is_interval ? (double)(marker->end_ns - marker->start_ns) / NS_PER_MS : (double)NAN);
     }
     COLUMN_EACH(const struct allocation, allocation, &from->allocations) {
@@ -155,19 +160,18 @@ static void summarize(struct info_marker *marker, double *durations_ms) {
     marker->p95_ms = percentile(durations_ms, count, 95);
 }
 
-static void summarize_durations(struct info *info) {
+static void summarize_durations(struct info *info, const struct column *durations) {
     size_t marker_count = info->markers.count;
-    double *grouped = memory_allocate(info->failure, (info->durations.count + 1) * sizeof *grouped);
+    double *grouped = memory_allocate(info->failure, (durations->count + 1) * sizeof *grouped);
     double **next = memory_allocate(info->failure, (marker_count + 1) * sizeof *next);
     if (grouped && next) {
         next[0] = grouped;
         for (size_t i = 0; i < marker_count; i++) next[i + 1] = next[i] + marker_at(info, i)->duration_count;
-        COLUMN_EACH(const struct info_duration, duration, &info->durations) *next[duration->marker]++ = duration->ms;
+        COLUMN_EACH(const struct duration, duration, durations) *next[duration->marker]++ = duration->ms;
         for (size_t i = 0; i < marker_count; i++)
             summarize(marker_at(info, i), next[i] - marker_at(info, i)->duration_count);
     }
     MEMORY_FREE_ALL(next, grouped);
-    column_fini(&info->durations);
 }
 
 /* ---- Functions. ---- */
@@ -212,14 +216,18 @@ static void add_threads_and_functions(struct info *info, const struct profile *p
     struct tallies tallies = {
         .waits = memory_allocate_zeroed(failure, row_table_count(&profile->funcs), sizeof *tallies.waits)};
     weighing_init(&tallies.weighing, profile);
+    column_init(&tallies.durations, sizeof(struct duration), failure);
+    column_init(&tallies.markers_by_name, sizeof(struct info_marker *), failure);
     info->cpu_unit = profile_cpu_unit(profile);
     for (enum info_sum sum = 0; sum < INFO_SUM_COUNT; sum++)
         tallies.self[sum] = memory_allocate_zeroed(failure, stack_count, sizeof *tallies.self[sum]);
     if (!failure_is_set(failure)) {
         add_threads(info, profile, &tallies);
+        summarize_durations(info, &tallies.durations);
         weigh(info, profile, nodes, &tallies);
     }
     weighing_fini(&tallies.weighing);
+    COLUMNS_FINI(&tallies.markers_by_name, &tallies.durations);
     memory_free(tallies.waits);
     for (enum info_sum sum = 0; sum < INFO_SUM_COUNT; sum++) memory_free(tallies.self[sum]);
     memory_free(nodes);
@@ -227,7 +235,7 @@ static void add_threads_and_functions(struct info *info, const struct profile *p
 
 /* ---- Counters, facts, and the whole profile. ---- */
 
-/* Counts a sample of the counter. They come in the order of time. */
+/* Counts a sample of the counter. Call this in the order of time. */
 static void count_change(struct info_counter *counter, double time_ms, double change) {
     static const double MS_PER_S = 1000;
     bool is_first = !counter->sample_count++;
@@ -270,7 +278,7 @@ static int compare_parts(const void *left, const void *right) {
     return text_compare(a->info->name, b->info->name) ?: text_compare(a->info->unit, b->info->unit);
 }
 
-/* Appends the changes of the level. It is 0 when the process has ended. */
+/* Appends the changes of the level. The level returns to 0 when the process ends. */
 static void add_changes(struct counter *sum, const struct profile *profile, const struct counter *counter) {
     int64_t end_ns = profile_process_at(profile, counter->process)->end_ns;
     struct counter_sample end = {.time_ns = end_ns};
@@ -362,5 +370,4 @@ void info_fill_from_profile(void *context, const struct profile *profile) {
     add_counters(info, profile);
     add_levels(info, profile);
     add_facts(info, meta);
-    summarize_durations(info);
 }

@@ -9,21 +9,20 @@
 
 struct info_subject {
     const char *path;
-    struct text format;   /* "perf-script"; empty: not known */
-    struct text title;    /* "perf script text" */
-    struct text wrapping; /* "gzip"; empty: none */
-    uint64_t bytes_count; /* size after decompression */
-    const struct gecko_convert_result
-        *result; /* the result of reading a trace, with its ledger; NULL: the file is a profile */
+    struct text format;                        /* "perf-script"; empty: not known */
+    struct text title;                         /* "perf script text" */
+    struct text wrapping;                      /* "gzip"; empty: none */
+    uint64_t bytes_count;                      /* size after decompression */
+    const struct gecko_convert_result *result; /* the result of reading the file; NULL after a failure to open it */
     const struct failure *failure;
-    struct info *info;
+    struct info *info; /* NULL after a failure to open the file */
 };
 
-/* How lines for people look. Lists have at most top_count rows. */
+/* The layout of text. Lists have at most top_count rows. */
 struct info_layout {
     const struct style *style;
     bool has_utf8;
-    bool has_bars; /* the output is for eyes, not for other programs */
+    bool has_bars; /* the output is a terminal, not another program */
     unsigned top_count;
 };
 

@@ -95,7 +95,7 @@ static void append_first_line(struct chunk_list *text, const struct info_subject
     chunk_list_format(text, ", %.*s\n", TEXT_ARGS(bytes));
 }
 
-/* Appends a line for each of several inputs, in place of the first line. */
+/* Appends a line for each of several inputs, instead of the first line. */
 static void append_inputs(struct chunk_list *text, const struct gecko_convert_result *result,
                           const struct info_layout *layout) {
     chunk_list_format(text, "%s%zu files together%s:\n", layout->style->bold, result->input_count,
@@ -371,7 +371,7 @@ static void append_counters(struct chunk_list *text, const struct info *info, co
 
 void info_append_text(struct chunk_list *text, const struct info_subject *subject, const struct info_layout *layout) {
     struct info *info = subject->info;
-    if (subject->result && subject->result->input_count)
+    if (subject->result->input_count)
         append_inputs(text, subject->result, layout);
     else
         append_first_line(text, subject, layout);
@@ -381,7 +381,7 @@ void info_append_text(struct chunk_list *text, const struct info_subject *subjec
     append_duration(text, info);
     append_counts(text, info);
     append_facts(text, info);
-    if (subject->result) append_ledger(text, subject->result, layout->style);
+    append_ledger(text, subject->result, layout->style);
     append_threads_and_functions(text, info, layout);
     append_table(text, info, INFO_MARKERS, "markers", layout);
     append_counters(text, info, layout);
