@@ -124,7 +124,9 @@ static const char *name_object(const struct dl_phdr_info *object, char path[PATH
     const char *name = object->dlpi_name ? object->dlpi_name : "";
     const char *mapped = is_relative(name) ? find_mapped_file(object->dlpi_addr + image_base(object)) : NULL;
     if (*name) return mapped ? mapped : name;
-    ssize_t count = readlink("/proc/thread-self/exe", path, PATH_MAX - 1);
+    ssize_t count = readlink("/proc/self/exe", path, PATH_MAX - 1);
+    /* The first thread may have ended. */
+    if (count < 0) count = readlink("/proc/thread-self/exe", path, PATH_MAX - 1);
     path[count > 0 ? count : 0] = '\0';
     return path;
 }

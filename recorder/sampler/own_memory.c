@@ -1,13 +1,10 @@
 #include "own_memory.h"
 
 #include <errno.h>
-#include <stdio.h>
-#include <sys/syscall.h>
-#include <unistd.h>
 
 bool own_memory_begin(struct own_memory *memory) {
-    char path[32];
-    snprintf(path, sizeof path, "%ld/mem", syscall(SYS_gettid));
+    char path[OWN_FILE_PATH_BYTES];
+    own_file_of_process(path, "mem");
     memory->is_forbidden = false;
     memory->file = own_file_open(&memory->kept, path);
     return memory->file >= 0;

@@ -1,7 +1,6 @@
 /* Copies memory of this process that may be unmapped at any instant: missing memory ends the copy, and never causes a
- * fault. The memory is read from /proc/self/task/TID/mem, because the file of the process goes away with its first
- * thread, and because a program that filters system calls must allow reading files, but may be killed for
- * process_vm_readv. */
+ * fault. The memory is read from /proc/self/task/TID/mem, because a program that filters system calls must allow
+ * reading files, but may be killed for process_vm_readv. */
 #pragma once
 
 #include <stdbool.h>

@@ -3,7 +3,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/syscall.h>
 #include <unistd.h>
 
 #include "recorder/gecko_recorder.h"
@@ -50,7 +49,6 @@ struct zone {
 };
 
 static struct {
-    struct own_file memory_file;
     uint64_t page_bytes;
     uint64_t last_cpu_ns;
     uint64_t next_slow_ns;
@@ -143,9 +141,9 @@ static void sample_zone(struct zone *zone) {
 /* ---- Memory. ---- */
 
 static void sample_memory(void) {
-    char path[32], text[128], *at;
-    snprintf(path, sizeof path, "%ld/statm", syscall(SYS_gettid));
-    if (!own_file_read(&counters.memory_file, path, text, sizeof text)) return;
+    char path[OWN_FILE_PATH_BYTES], text[128], *at;
+    own_file_of_process(path, "statm");
+    if (!own_file_read(NULL, path, text, sizeof text)) return;
     strtoull(text, &at, 10); /* skip the mapped pages */
     uint64_t all_bytes = strtoull(at, NULL, 10) * counters.page_bytes;
     uint64_t own_bytes = pool_resident_bytes(&recording_pool);

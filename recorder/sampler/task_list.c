@@ -247,20 +247,31 @@ struct visit {
     bool is_slow; /* names are read again */
 };
 
-static void visit_entry(const char *name, void *context) {
-    const struct visit *visit = context;
-    uint32_t tid = (uint32_t)strtoul(name, NULL, 10);
+static void visit_tid(uint32_t tid, const struct visit *visit) {
     if (tid && !thread_registry_record_of(tid)) visit_task(tid, visit->now_ns, visit->is_slow);
+}
+
+static void visit_entry(const char *name, void *visit) { visit_tid((uint32_t)strtoul(name, NULL, 10), visit); }
+
+/* While the program has one thread, the folder is not read: the kernel would make an entry for the sampler's thread,
+ * see own_file_of_process. */
+static bool visit_entries(struct visit *visit) {
+    enum { LINKS_OF_FOLDER = 2 };
+    if (list.link_count == LINKS_OF_FOLDER + 1 + own_thread_count()) {
+        visit_tid((uint32_t)getpid(), visit);
+        return true;
+    }
+    int folder = own_file_open(&list.folder, ".");
+    if (folder < 0) return false;
+    own_folder_each(folder, visit_entry, visit);
+    own_file_release(&list.folder, folder);
+    return true;
 }
 
 static void read_folder(uint64_t now_ns, bool is_slow) {
     struct visit visit = {now_ns, is_slow};
     list.next_swap_ns = now_ns + swap_period_ns();
-    int folder = own_file_open(&list.folder, ".");
-    if (folder < 0) return;
-    own_folder_each(folder, visit_entry, &visit);
-    own_file_release(&list.folder, folder);
-    drop_unseen();
+    if (visit_entries(&visit)) drop_unseen();
 }
 
 void task_list_refresh(uint64_t now_ns) {

@@ -480,7 +480,7 @@ static void collect(struct thread_record *record, struct sampled_thread *thread,
 static void report_forbidden(void) {
     if (observer.is_refusal_reported) return;
     observer.is_refusal_reported = true;
-    report_error("stacks of threads that wait cannot be read: /proc/thread-self/mem");
+    report_error("stacks of threads that wait cannot be read: /proc/self/task/TID/mem");
 }
 
 /* The innermost frame names the wait. If the thread has moved meanwhile, the next round looks again. */
@@ -901,6 +901,6 @@ void thread_observer_begin(const struct thread_observer_starter *starter) {
 void thread_observer_open(void) {
     observer.own_tid = process_own_tid();
     observer.tick_ns = thread_clocks_tick_ns();
-    if (!task_wait_is_told(observer.own_tid))
+    if (!task_wait_is_told((uint32_t)getpid()))
         report_error("the kernel does not show what threads wait in: /proc/self/task/TID/syscall");
 }

@@ -194,6 +194,18 @@ void own_file_close(struct own_file *own) {
     own->table = 0;
 }
 
+/* The list of a thread's robust mutexes goes away when the thread ends. */
+static bool runs(long tid) {
+    void *list = NULL;
+    size_t bytes_count;
+    return syscall(SYS_get_robust_list, tid, &list, &bytes_count) == 0 && list;
+}
+
+void own_file_of_process(char path[OWN_FILE_PATH_BYTES], const char *name) {
+    long first_tid = getpid();
+    snprintf(path, OWN_FILE_PATH_BYTES, "%ld/%s", runs(first_tid) ? first_tid : syscall(SYS_gettid), name);
+}
+
 static size_t read_text(int file, char *text, size_t bytes_max) {
     ssize_t count = file >= 0 ? own_file_read_at(file, text, bytes_max - 1, 0) : -1;
     text[count > 0 ? count : 0] = '\0';

@@ -38,6 +38,13 @@ bool own_file_is_kept(const struct own_file *own);
  * file cannot be opened. Call own_file_release after use. */
 int own_file_open(struct own_file *own, const char *path);
 
+/* Writes the path of a file that is the same for all threads of the process: that of the first thread while it runs,
+ * since the kernel has no memory and no program for a thread that has ended. The calling thread's own would do too, but
+ * each file of /proc that was opened has to be dropped when its thread ends. If the thread loses its processor
+ * meanwhile, the parent of a process that has ended spins in its wait until the thread continues. */
+enum { OWN_FILE_PATH_BYTES = 32 };
+void own_file_of_process(char path[OWN_FILE_PATH_BYTES], const char *name);
+
 /* own_file_open for a file with any absolute path. */
 int own_file_open_at(struct own_file *own, const char *absolute_path);
 

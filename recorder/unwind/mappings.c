@@ -2,13 +2,10 @@
 
 #include <limits.h>
 #include <stddef.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/resource.h>
-#include <sys/syscall.h>
-#include <unistd.h>
 
 #include "recorder/state/clock.h"
 #include "recorder/state/own_files.h"
@@ -166,12 +163,12 @@ static size_t read_lines(struct reading *reading, char *text, bool *is_good) {
 }
 
 static bool read_list(struct reading *reading) {
-    char path[32];
+    char path[OWN_FILE_PATH_BYTES];
     size_t kept_bytes = 0;
     ssize_t count = -1;
     uint64_t offset = 0;
     bool is_good = true;
-    snprintf(path, sizeof path, "%ld/maps", syscall(SYS_gettid));
+    own_file_of_process(path, "maps");
     int file = own_file_open(&mappings.file, path);
     if (file < 0) return false;
     while (is_good &&

@@ -66,6 +66,54 @@ TEST(test_no_file_is_seen, set_up_folder, tear_down_folder) {
     stop_and_check(*state);
 }
 
+/* Returns the id of the sampler's thread; 0: it is not there. */
+static uint32_t find_sampler(void) {
+    DIR *list = opendir("/proc/self/task");
+    struct dirent *entry;
+    uint32_t tid = 0;
+    assert_non_null(list);
+    while (!tid && (entry = readdir(list))) {
+        char path[300], name[32] = "";
+        snprintf(path, sizeof path, "/proc/self/task/%s/comm", entry->d_name);
+        FILE *file = fopen(path, "r");
+        if (file && fgets(name, sizeof name, file) && !strcmp(name, "grec-sampler\n"))
+            tid = (uint32_t)atoi(entry->d_name);
+        if (file) fclose(file);
+    }
+    closedir(list);
+    return tid;
+}
+
+/* The kernel drops files of /proc/PID/task/TID when that thread ends, and a parent in wait4 may have to spin until it
+ * has. So the sampler opens none of its own. */
+TEST(test_no_file_of_the_samplers_own_folder, set_up_folder, tear_down_folder) {
+    skip_under_thread_sanitizer();
+    char files[64], own[64];
+    struct dirent *entry;
+    size_t count = 0;
+    sample_all(*state);
+    start_and_join_thread();
+    wait_rounds(ROUND_COUNT);
+    uint32_t tid = find_sampler();
+    assert_int_not_equal(tid, 0);
+    snprintf(files, sizeof files, "/proc/self/task/%u/fd", tid);
+    snprintf(own, sizeof own, "/task/%u/", tid);
+    DIR *list = opendir(files);
+    assert_non_null(list);
+    while ((entry = readdir(list))) {
+        char path[400], target[PATH_MAX];
+        snprintf(path, sizeof path, "%s/%s", files, entry->d_name);
+        ssize_t bytes_count = readlink(path, target, sizeof target - 1);
+        if (bytes_count < 0) continue;
+        target[bytes_count] = '\0';
+        count++;
+        if (strstr(target, own)) fail_msg("%s is open", target);
+    }
+    closedir(list);
+    assert_true(count > 1);
+    stop_and_check(*state);
+}
+
 /* Each file of the program must get the lowest free number. */
 TEST(test_lowest_number, set_up_folder, tear_down_folder) {
     skip_under_thread_sanitizer();

@@ -611,7 +611,7 @@ TEST(test_forbidden, set_up_folder, tear_down_folder) {
     take_last(&list, &recorded);
     assert_int_equal(list.count, 1);
     assert_idle(&recorded.profile, &list, "(waits in poll)");
-    assert_int_equal(count_said(&recorded, "cannot be read: /proc/thread-self/mem: Operation not permitted"), 1);
+    assert_int_equal(count_said(&recorded, "cannot be read: /proc/self/task/TID/mem: Operation not permitted"), 1);
     recorded_fini(&recorded);
 }
 
