@@ -445,6 +445,24 @@ static int64_t delay_before(const struct sample_head *head, double before_ns) {
     return delay_ns > 0 ? delay_ns : 0;
 }
 
+/* Moves samples of waits out of the time that the thread has run for its next sample, to the start of that time. A
+ * thread that often waits for a short time has several stretches of work for one sample, and the viewer draws no more
+ * of them than the time since the sample before. */
+static void make_room(struct trace_sampled_thread *sampled, struct samples *samples, int64_t start_ticks,
+                      int64_t taken_ticks) {
+    if (start_ticks < sampled->last_run_ticks) start_ticks = sampled->last_run_ticks;
+    for (uint32_t row = samples_count(samples), left = sampled->idle_count; row && left; left--) {
+        struct sample *sample = samples_at(samples, --row);
+        if (sample->time_ticks <= start_ticks || sample->time_ticks > taken_ticks) continue;
+        sample->time_ticks = sampled->last_idle_ticks = start_ticks;
+    }
+}
+
+static int64_t bounded_ticks(double ticks, int64_t limit_ticks) {
+    if (ticks < (double)limit_ticks) return (int64_t)ticks;
+    return limit_ticks > 0 ? limit_ticks : 0;
+}
+
 /* Adds samples at even distances up to the time at which the stack was taken. The thread has run all the time, so they
  * come within the processor time that the sample stands for, and after the thread's start and the last sample that
  * found it waiting. The ledger counts each of them, as the profile and filters do. Returns how many they are. */
@@ -452,14 +470,14 @@ static uint64_t add_samples(struct entry *entry, struct trace_sampled_thread *sa
     struct thread *thread = profile_thread_at(profile_of(entry), sampled->thread->id);
     int64_t count = count_intervals(entry, sampled, head->cpu_ns), step_ticks = 0;
     double ticks_per_ns = (double)entry->trace->clock.ticks_per_second / 1e9;
-    if (count > 1) {
+    if (head->cpu_ns > 0) {
         int64_t part_ns = head->cpu_ns / count;
-        step_ticks =
-            (int64_t)((double)(part_ns < sampled->interval_ns ? part_ns : sampled->interval_ns) * ticks_per_ns);
-        int64_t since_ticks = sampled->last_idle_ticks == TIME_NONE ? 0 : sampled->last_idle_ticks;
-        if (thread->start_ticks > since_ticks) since_ticks = thread->start_ticks;
-        int64_t step_ticks_max = (head->taken_ticks - since_ticks) / count;
-        if (step_ticks > step_ticks_max) step_ticks = step_ticks_max > 0 ? step_ticks_max : 0;
+        double part_ticks = (double)part_ns * ticks_per_ns;
+        int64_t start_ticks = thread->start_ticks > 0 ? thread->start_ticks : 0;
+        step_ticks = bounded_ticks(part_ticks, (head->taken_ticks - start_ticks) / count);
+        make_room(sampled, &thread->samples, head->taken_ticks - count * step_ticks, head->taken_ticks);
+        if (sampled->last_idle_ticks > start_ticks) start_ticks = sampled->last_idle_ticks;
+        step_ticks = bounded_ticks(part_ticks, (head->taken_ticks - start_ticks) / count);
     }
     sampled->thread->has_sampled_cpu |= head->cpu_ns != TIME_NONE;
     for (int64_t i = count; i-- > 0;) {
@@ -468,7 +486,8 @@ static uint64_t add_samples(struct entry *entry, struct trace_sampled_thread *sa
         samples_set_details(&thread->samples, cpu_ns, delay_before(head, (double)(i * step_ticks) / ticks_per_ns));
     }
     trace_ledger_count_placeless(&entry->trace->ledger, (enum trace_cause)entry->kind, (uint64_t)count - 1);
-    if (!head->cpu_ns) sampled->last_idle_ticks = head->taken_ticks;
+    *(head->cpu_ns ? &sampled->last_run_ticks : &sampled->last_idle_ticks) = head->taken_ticks;
+    sampled->idle_count = head->cpu_ns ? 0 : sampled->idle_count + 1;
     return (uint64_t)count;
 }
 

@@ -24,6 +24,8 @@ struct trace_sampled_thread {
     stack_id stack;
     struct stack_path path;  /* frames of `stack` */
     int64_t last_idle_ticks; /* when a sample last found that the thread had not run; TIME_NONE: never in this chunk */
+    int64_t last_run_ticks;  /* when a sample was last taken that stands for processor time */
+    uint32_t idle_count;     /* how many have followed that one */
     int64_t interval_ns;     /* interval of its samples while it runs; 0: unknown */
     int64_t uncounted_ns;    /* CPU time for which too few samples were added so far; negative: too many */
 };

@@ -638,14 +638,38 @@ TEST(test_filters, setup, teardown) {
     assert_int_equal(sample_sum(LEDGER_FILTERED), 5);
 }
 
-/* The samples come after the last one that found the thread waiting. */
+/* No sample that found the thread waiting comes within its processor time. */
 TEST(test_intervals_after_a_wait, setup, teardown) {
     begin_spans();
     add_span(1000, 0, 0);
     add_span(10000, 0, 0);
     add_span(600, 4000, 0);
     seal_and_read();
-    assert_spans("1000:0 11000:0 11150:1000 11300:1000 11450:1000 11600:1000");
+    assert_spans("1000:0 7600:0 8600:1000 9600:1000 10600:1000 11600:1000");
+}
+
+TEST(test_work_between_waits, setup, teardown) {
+    begin_spans();
+    add_span(1000, 1000, 0);
+    add_span(1000, 0, 0);
+    add_span(1000, 0, 0);
+    add_span(100, 1000, 0); /* began at 2100 */
+    add_span(500, 0, 0);
+    add_span(200, 1000, 0); /* began at 2800, before the last one ended */
+    add_span(2000, 0, 0);
+    add_span(1000, 1000, 0);
+    seal_and_read();
+    assert_spans("1000:1000 2000:0 2100:0 3100:1000 3100:0 3800:1000 5800:0 6800:1000");
+}
+
+/* A sample of a wait may be written before one that was taken earlier. */
+TEST(test_wait_after_work, setup, teardown) {
+    begin_spans();
+    add_span(1000, 0, 0);
+    add_span(1000, 0, 0);
+    add_span(500, 1000, 700);
+    seal_and_read();
+    assert_spans("800:0 1800:1000 2000:0");
 }
 
 /* The samples come after the thread's start. */
