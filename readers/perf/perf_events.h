@@ -21,8 +21,9 @@ struct perf_event {
     bool is_occurrence;   /* see perf_role_is_occurrence; a tracepoint is one */
     bool is_switch;       /* see perf_role_is_switch */
     bool is_off_cpu_time; /* see perf_role_is_off_cpu_time; no tracepoint */
+    bool keeps_addresses; /* see perf_role_has_address; no tracepoint */
     uint64_t tracepoint_id;
-    bool has_addresses;  /* some sample has the address of data: see perf_role_has_address */
+    bool has_addresses;  /* some sample has the address of data */
     bool has_payloads;   /* samples tell more than their time and place */
     double frequency_hz; /* 0: unknown, or samples have a fixed period */
     bool has_period;

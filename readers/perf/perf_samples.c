@@ -93,7 +93,7 @@ static void add_address(struct perf_recording *recording, struct perf_series *se
                         const struct perf_record *record) {
     const struct perf_sample *sample = &record->sample;
     struct perf_event *event = perf_events_at(&recording->events, series->event);
-    bool is_kept = sample->has_address && !event->is_tracepoint && perf_role_has_address(event->told_name);
+    bool is_kept = sample->has_address && event->keeps_addresses;
     perf_tally(&recording->tallies, TALLY_ADDRESS, !is_kept && sample->has_address && sample->address,
                record->position);
     struct perf_data_address *added = is_kept ? column_push(&series->addresses) : NULL;

@@ -137,6 +137,7 @@ static void read_rest(struct parser *parser) {
     if (sample->is_rest_read || sample->record.type != PERF_SAMPLE) return;
     if (parser->are_tracepoints[sample->record.sample.event]) return;
     sample->is_rest_read = true;
+    if (!rest.bytes_count) return;
     struct text frame = sample->frame_count ? (struct text){0} : script_fields_frame(rest);
     bool is_frame = frame.bytes_count && add_frame(parser, frame);
     size_t start = is_frame ? (size_t)(frame.bytes - rest.bytes) : rest.bytes_count;
