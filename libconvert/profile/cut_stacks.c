@@ -4,38 +4,47 @@
 
 #include "libconvert/base/memory.h"
 
-/* What is known of a stack. */
+/* What is known of a stack. A frame has one of these facts, or none. */
 enum { HAS_FUNCTION = 1, HAS_CALLER = 2, IS_TRUNCATED = 4, IS_BARE_WAIT = 8 };
 
-static struct text category_of(const struct profile *profile, const struct frame *frame) {
-    return categories_at(&profile->categories, frame->category)->name;
+/* Returns what the frame tells. A frame that stands for a wait is idle or has no category. */
+static uint8_t fact_of(const struct profile *profile, const struct frame *frame) {
+    static const struct text waits[] = {TEXT("Preempted"), TEXT("Idle")}, others[] = {TEXT("Kernel"), TEXT("Other")};
+    struct text name = strings_text(&profile->strings, profile_func_at(profile, frame->func)->name);
+    struct text category = categories_at(&profile->categories, frame->category)->name;
+    if (text_equal(name, TEXT(TRUNCATED_STACK_NAME))) return IS_TRUNCATED;
+    if (TEXT_IS_IN(category, waits)) return IS_BARE_WAIT;
+    return frame->inline_depth || TEXT_IS_IN(category, others) ? 0 : HAS_FUNCTION;
 }
 
-/* Returns whether the frame is a function of the program. A frame that stands for a wait is idle or has no category. */
-static bool is_of_program(const struct profile *profile, const struct frame *frame) {
-    static const struct text others[] = {TEXT("Kernel"), TEXT("Preempted"), TEXT("Idle"), TEXT("Other")};
-    return !TEXT_IS_IN(category_of(profile, frame), others);
+/* Returns whether no caller of the wait was recorded. profile_root_waits may have hung it below functions, which have
+ * no addresses there. */
+static bool is_bare(const struct profile *profile, const struct stack *wait) {
+    return stack_is_none(wait->prefix) ||
+           lib_is_none(profile_frame_at(profile, profile_stack_at(profile, wait->prefix)->frame)->lib);
 }
 
-/* Returns whether the stack is a wait of which no caller was recorded. profile_root_waits may have hung it below
- * functions, which have no addresses there. */
-static bool is_bare_wait(const struct profile *profile, const struct stack *stack) {
-    static const struct text waits[] = {TEXT("Preempted"), TEXT("Idle")};
-    if (!TEXT_IS_IN(category_of(profile, profile_frame_at(profile, stack->frame)), waits)) return false;
-    return stack_is_none(stack->prefix) ||
-           lib_is_none(profile_frame_at(profile, profile_stack_at(profile, stack->prefix)->frame)->lib);
-}
-
-/* Stacks come after their prefixes. */
-static uint8_t facts_of(const struct profile *profile, const struct stack *stack, const uint8_t *facts) {
-    const struct frame *frame = profile_frame_at(profile, stack->frame);
+/* Stacks come after their prefixes. fact: of the stack's frame. */
+static uint8_t facts_of(const struct profile *profile, const struct stack *stack, uint8_t fact, const uint8_t *facts) {
     uint8_t known = stack_is_none(stack->prefix) ? 0 : facts[stack->prefix.index];
-    if (text_equal(strings_text(&profile->strings, profile_func_at(profile, frame->func)->name),
-                   TEXT(TRUNCATED_STACK_NAME)))
-        return IS_TRUNCATED;
-    if (is_bare_wait(profile, stack)) return IS_BARE_WAIT;
-    if (frame->inline_depth || !is_of_program(profile, frame)) return known;
+    if (fact == IS_TRUNCATED || (fact == IS_BARE_WAIT && is_bare(profile, stack))) return fact;
+    if (fact != HAS_FUNCTION) return known;
     return known | (known & HAS_FUNCTION ? HAS_CALLER : HAS_FUNCTION);
+}
+
+/* Returns the facts of each stack, which the caller frees; NULL if memory ran out (latched). */
+static uint8_t *find_facts(const struct profile *profile) {
+    uint32_t frame_count = row_table_count(&profile->frames), stack_count = stack_table_count(&profile->stacks);
+    uint8_t *of_frames = memory_allocate(profile->failure, frame_count + 1);
+    uint8_t *facts = of_frames ? memory_allocate(profile->failure, stack_count + 1) : NULL;
+    for (uint32_t i = 0; facts && i < frame_count; i++)
+        of_frames[i] = fact_of(profile, profile_frame_at(profile, (frame_id){i}));
+    for (uint32_t i = 0; facts && i < stack_count; i++) {
+        const struct stack *stack = profile_stack_at(profile, (stack_id){i});
+        facts[i] = facts_of(profile, stack, of_frames[stack->frame.index], facts);
+    }
+    memory_free(of_frames);
+    return facts;
 }
 
 /* Without copies, stacks are truncated at the kernel's limit, and copies would not make them longer. */
@@ -56,14 +65,11 @@ static void count_sample(struct cut_stacks *sum, double weight, uint8_t known, b
 
 struct cut_stacks cut_stacks_count(const struct profile *profile, bool has_copies) {
     struct cut_stacks sum = {0};
-    uint32_t stack_count = stack_table_count(&profile->stacks);
-    uint8_t *facts = memory_allocate(profile->failure, stack_count + 1);
+    uint8_t *facts = find_facts(profile);
     if (!facts) return sum;
-    for (uint32_t i = 0; i < stack_count; i++)
-        facts[i] = facts_of(profile, profile_stack_at(profile, (stack_id){i}), facts);
     COLUMN_EACH(const struct thread, thread, &profile->threads) {
-        for (uint32_t i = 0; !thread_is_track(thread) && i < samples_count(&thread->samples); i++) {
-            const struct sample *sample = samples_at(&thread->samples, i);
+        if (thread_is_track(thread)) continue;
+        COLUMN_EACH(const struct sample, sample, &thread->samples.rows) {
             double weight = fabs(profile_weight_of(profile, sample->weight));
             if (!stack_is_none(sample->stack)) count_sample(&sum, weight, facts[sample->stack.index], has_copies);
         }
