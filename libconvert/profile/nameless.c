@@ -28,7 +28,7 @@ bool name_is_address_in(const struct lib *lib, struct text name) { return is_add
  * name. A function of a program may have a name that only looks like it. */
 static bool is_made_of_address(const struct profile *profile, const struct frame *frame, struct text name) {
     char made[sizeof "fun_" + 8];
-    if (native_symbol_is_none(frame->native_symbol)) return false;
+    if (native_symbol_is_none(frame->native_symbol) || !text_starts_with(name, TEXT("fun_"))) return false;
     snprintf(made, sizeof made, "fun_%" PRIx32, profile_native_symbol_at(profile, frame->native_symbol)->address);
     return text_equal(name, text_of(made));
 }
