@@ -5,6 +5,7 @@
 #include <libiberty/demangle.h>
 #include <setjmp.h>
 #include <stdio.h>
+#include <stdlib.h>
 
 #define XXH_INLINE_ALL
 #include <xxhash.h>
@@ -112,9 +113,13 @@ static bool copy_mangled(struct text name, char out[MANGLED_BYTES_MAX]) {
     return used < MANGLED_BYTES_MAX;
 }
 
+static bool is_of_d(struct text name) {
+    return (cursor_take(&name, TEXT("_D")) || cursor_take(&name, TEXT("__D"))) && cursor_count_digits(name);
+}
+
 bool symbol_name_is_mangled(struct text name) {
     return text_starts_with(name, TEXT("_Z")) || text_starts_with(name, TEXT("_R")) ||
-           text_starts_with(name, TEXT("__Z")) || text_starts_with(name, TEXT("__R"));
+           text_starts_with(name, TEXT("__Z")) || text_starts_with(name, TEXT("__R")) || is_of_d(name);
 }
 
 static const struct text ocaml_prefix = TEXT("caml");
@@ -143,6 +148,49 @@ static struct text demangle_ocaml(struct text name, char out[SYMBOL_NAME_BYTES_M
     return (struct text){out, used};
 }
 
+/* Returns how far before the position a name of D repeats something, "Q" and a number whose last digit is a small
+ * letter; 0 if it repeats nothing there. */
+static size_t repeated_distance(struct text name, size_t at) {
+    enum { BASE = 26 };
+    size_t distance = 0;
+    if (name.bytes[at] != 'Q') return 0;
+    for (size_t i = at + 1; i < name.bytes_count && distance <= at; i++) {
+        unsigned char letter = (unsigned char)name.bytes[i];
+        if (isupper(letter)) distance = distance * BASE + (size_t)(letter - 'A');
+        if (islower(letter)) distance = distance * BASE + (size_t)(letter - 'a');
+        if (!isupper(letter)) return islower(letter) && distance <= at ? distance : 0;
+    }
+    return 0;
+}
+
+/* Returns whether a name of D can be demangled to at most some megabytes: types can repeat types that repeat others. A
+ * type is at most as long as all that precedes its repetition. */
+static bool is_small_in_d(struct text name) {
+    enum { LETTERS_MAX = 100000 };
+    uint32_t sums[MANGLED_BYTES_MAX + 1] = {0}; /* how many letters are before each byte, if nothing is repeated */
+    for (size_t at = 0; at < name.bytes_count; at++) {
+        size_t distance = repeated_distance(name, at);
+        char first = name.bytes[at - distance];
+        bool is_type = distance && (isupper((unsigned char)first) || first == 'x' || first == 'y');
+        sums[at + 1] = sums[at] + 1 + (is_type ? sums[at] - sums[at - distance] : 0);
+        if (sums[at + 1] > LETTERS_MAX) return false;
+    }
+    return true;
+}
+
+/* Parameters are always written. */
+static bool demangle_d(struct text name, const char *mangled, struct name_buffer *buffer) {
+    if (!is_small_in_d(name)) return false;
+    char *demangled = dlang_demangle(text_starts_with(name, TEXT("__")) ? mangled + 1 : mangled, DMGL_NO_OPTS);
+    if (!demangled) return false;
+    size_t bytes_count = strlen(demangled);
+    buffer->is_cut = bytes_count > SYMBOL_NAME_BYTES_MAX;
+    buffer->bytes_count = buffer->is_cut ? SYMBOL_NAME_BYTES_MAX : bytes_count;
+    memcpy(buffer->bytes, demangled, buffer->bytes_count);
+    free(demangled);
+    return true;
+}
+
 static bool demangle(const char *mangled, int parameter_option, struct name_buffer *buffer) {
     /* Legacy Rust names are valid C++ names as well, which say less. */
     buffer->is_of_rust = true;
@@ -160,7 +208,8 @@ static struct text demangle_function(struct text whole, int parameter_option, ch
     if ((symbol_name_is_mangled(name) || has_rust_hash(name)) && copy_mangled(name, mangled)) {
         struct name_buffer buffer = {.bytes = out};
         if (setjmp(buffer.full)) return cut(out, name);
-        bool is_demangled = demangle(mangled, parameter_option, &buffer);
+        bool is_demangled =
+            is_of_d(name) ? demangle_d(name, mangled, &buffer) : demangle(mangled, parameter_option, &buffer);
         if (is_demangled && buffer.is_cut) return cut(out, name);
         if (is_demangled && buffer.bytes_count) return (struct text){out, buffer.bytes_count};
     }

@@ -38,6 +38,17 @@ TEST(names_of_rust) {
                      "del");
 }
 
+TEST(names_of_d) {
+    assert_demangled("_D3std4file12rmdirRecurseFNfMAxaZv", "std.file.rmdirRecurse(scope const(char)[])");
+    assert_demangled("_D3std8encoding__T6encodeTEQzQx9AsciiCharZQyFNaNbNiNfwAQBdZm",
+                     "std.encoding.encode!(std.encoding.AsciiChar).encode(dchar, std.encoding.AsciiChar[])");
+    assert_demangled("__D3app4workFZv@plt", "app.work()@plt");
+    assert_demangled("_D3appnot_a_name", "_D3appnot_a_name");
+    assert_demangled("_DYNAMIC", "_DYNAMIC");
+    assert_demangled("_D1aQ", "_D1aQ");
+    assert_demangled("_D1a1bFQzZv", "_D1a1bFQzZv");
+}
+
 /* As perf writes them. */
 TEST(names_of_ocaml) {
     assert_demangled("camlStdlib__List__map_236", "Stdlib.List.map_236");
@@ -164,14 +175,28 @@ TEST(names_that_unfold_are_cut) {
     assert_memory_equal(out, "f(p<int, int>, p<p<int, int>, p<int, int> >", 43);
 }
 
+/* A pointer to a function whose parameters are two pointers to such functions, and so on. */
+TEST(names_of_d_that_unfold_are_cut_or_stay) {
+    char name[512] = "_D1a1bFiPFQdQfZv";
+    for (size_t i = 0; i < 5; i++) memcpy(name + strlen(name), "PFQkQmZv", sizeof "PFQkQmZv");
+    size_t bytes_count = strlen(name);
+    memcpy(name + bytes_count, "Zv", sizeof "Zv");
+    assert_true(symbol_name_demangle(text_of(name), true, out).bytes_count > 1000);
+    for (size_t i = 0; i < 30; i++) memcpy(name + bytes_count + i * 8, "PFQkQmZv", sizeof "PFQkQmZv");
+    memcpy(name + strlen(name), "Zv", sizeof "Zv");
+    assert_ptr_equal(symbol_name_demangle(text_of(name), true, out).bytes, name);
+}
+
 /* The deepest nesting that a name of the greatest length can have. */
 TEST(deep_names_do_no_harm) {
     static char name[4096];
-    for (const char *letters = "PRKFATIXS"; *letters; letters++) {
+    for (const char *letters = "PRKFATIXSGHDx"; *letters; letters++) {
         memset(name, *letters, sizeof name);
         memcpy(name, "_Z1f", 4);
         assert_true(symbol_name_demangle((struct text){name, sizeof name - 1}, true, out).bytes_count > 0);
         memcpy(name, "_RNv", 4);
+        assert_true(symbol_name_demangle((struct text){name, sizeof name - 1}, true, out).bytes_count > 0);
+        memcpy(name, "_D1aF", 5);
         assert_true(symbol_name_demangle((struct text){name, sizeof name - 1}, true, out).bytes_count > 0);
     }
 }
