@@ -34,16 +34,27 @@ static void run(struct input *input, struct profile *profile, const struct reade
 
 /* ---- Recognition. ---- */
 
+/* Counts of the lines in the start of a text. */
+struct census {
+    size_t good_count;
+    size_t other_count;
+    size_t call_count; /* lines of perf script --call-trace: "app 1 [000] 1.000001: (/lib/libc.so.6 )      main" */
+    bool is_in_sample; /* an event line precedes, and no blank line follows it */
+};
+
 /* Scores one line. Prose can look like an event line without a time ("jumps 3 times: …"). Such a line counts only if it
  * has a frame, on it or on the next line, or both ids and a tracepoint. */
-static enum probe_score score_line(struct text line, bool *awaits_frame) {
+static enum probe_score score_line(struct text line, struct census *census, bool *awaits_frame) {
     struct script_event_line event_line;
     bool awaited_frame = *awaits_frame;
     *awaits_frame = false;
     if (!script_event_line_parse(line, &event_line))
         return awaited_frame && script_frame_line_is_any(line) ? PROBE_LIKELY : PROBE_NO;
+    struct text rest = event_line.rest;
+    bool begins_with_library = text_starts_with(rest, TEXT("(/")) || text_starts_with(rest, TEXT("(["));
+    census->call_count += event_line.has_time && !event_line.event.bytes_count && begins_with_library;
     bool is_record = script_record_of(&event_line, line).bytes_count > 0;
-    bool has_frame = script_frame_line_is_bare(event_line.rest);
+    bool has_frame = script_frame_line_is_bare(rest);
     bool has_event = event_line.event.bytes_count > 0;
     *awaits_frame = has_event || event_line.has_time;
     if (event_line.has_time) return is_record || has_event || has_frame ? PROBE_SURE : PROBE_NO;
@@ -51,13 +62,6 @@ static enum probe_score score_line(struct text line, bool *awaits_frame) {
         event_line.pid != PID_UNKNOWN && text_find(event_line.event, ':') < event_line.event.bytes_count;
     return is_record || has_frame || is_tracepoint ? PROBE_LIKELY : PROBE_NO;
 }
-
-/* Counts of the lines in the start of a text. */
-struct census {
-    size_t good_count;
-    size_t other_count;
-    bool is_in_sample; /* an event line precedes, and no blank line follows it */
-};
 
 /* Returns whether the line speaks neither for nor against the format. What perf prints in a sample besides frames can
  * be much: branches and instructions begin with a tab, and the data of bpf-output is in columns. */
@@ -89,14 +93,15 @@ static enum probe_score probe(struct text start, bool is_whole) {
         if (end == start.bytes_count && !is_whole) break;
         struct text line = text_slice(start, 0, end);
         if (text_ends_with(line, TEXT("\r"))) line.bytes_count--;
-        enum probe_score line_score = score_line(line, &awaits_frame);
+        enum probe_score line_score = score_line(line, &census, &awaits_frame);
         bool is_frame = !awaits_frame && script_frame_line_is_any(line);
         count_line(&census, line, awaits_frame || line_score > PROBE_NO, is_frame);
         if (line_score > score) score = line_score;
         start = text_from(start, end + 1 > start.bytes_count ? end : end + 1);
     }
     /* Programs and prose have single lines that look like events. */
-    return census.good_count * 4 >= census.good_count + census.other_count ? score : PROBE_NO;
+    bool is_prose = census.good_count * 4 < census.good_count + census.other_count;
+    return is_prose || census.call_count ? PROBE_NO : score;
 }
 
 const struct reader reader_perf_script = {

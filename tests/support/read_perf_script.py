@@ -68,6 +68,7 @@ BARE_FIELD_FRAME = compile_ascii(
 # An address without a symbol is in 17 columns, and other numbers are in 16.
 LONE_ADDRESS = compile_ascii(r"(?<=[\dA]) (?=[0-9a-f ]{16}(?: |$)) *(?P<address>[0-9a-f]+)(?= |$)")
 OLD_TRACEPOINT = compile_ascii(r"\w+=\S")
+OF_PROCESSOR_TRACES = {"cbr", "psb", "mwait", "pwre", "exstop", "pwrx", "ptwrite", "evt", "iflag"}
 BRANCH_FLAGS = r"/(?:[PM]N?|-)/[X-]/[A-]/\d+(?:/\S*)?"
 BRANCH = compile_ascii(rf"(?:^|\s+)\S+(?: \([^()]*\))?/\S+(?: \([^()]*\))?{BRANCH_FLAGS}(?=\s|$)")
 REGISTERS = compile_ascii(r"\s+ABI:\d+ ")
@@ -316,6 +317,7 @@ class Reader:
     def is_tracepoint(self, event, tail):
         """Returns whether it is a tracepoint. Hardware events with a colon in their names have frames."""
         is_one = not FIELD_FRAME.match(tail.strip()) if is_tracepoint(event) else OLD_TRACEPOINT.match(tail)
+        is_one = is_one or event in OF_PROCESSOR_TRACES
         return self.tracepoints.setdefault(event, bool(is_one))
 
     def read_tail(self, tail):

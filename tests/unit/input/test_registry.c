@@ -98,6 +98,9 @@ struct content {
     "'Function Stack' -format csv -csv-delimiter comma | inferno-collapse-vtune | gecko-convert -"
 #define PERF_DATA "convert the recording it was made from: gecko-convert perf.data"
 #define RECORD    "gecko-convert record PROGRAM"
+#define CALLS_OF_TRACE                                                                \
+    "calls in a processor's trace (perf script --call-trace), which are no samples: " \
+    "perf script --itrace=i100usg | gecko-convert -"
 #define NO_STACKS "it holds no stacks; record some: " RECORD
 #define PPROF_TO_US                                                                                          \
     " | awk '/^-+\\+-/{if(s)print s,v;s=\"\";next} {sub(/^ +/,\"\");sub(/ \\(inline\\)$/,\"\")} "            \
@@ -336,6 +339,10 @@ static const struct content contents[] = {
     {BYTES("# started on Fri Nov 27 14:06:16 2026\n\n89.76,msec,task-clock,89762889,100.00,,\n"),
      "the text of perf stat: " NO_STACKS},
     {BYTES("      *A0   46074.141702 secs A0 => :15:15\n"), "the text of perf sched map: " PERF_DATA},
+    {BYTES("app 8866 [003] 1549.674347: cbr: 47 freq: 4705 MHz (168%)\n"
+           "app 8866 [003] 1549.674347: (/lib/ld.so       )          main\n"),
+     CALLS_OF_TRACE},
+    {BYTES("app 8866 [003] 1549.674347: ([kernel.kallsyms])        __x64_sys_newuname\n"), CALLS_OF_TRACE},
     {BYTES("reading file \"ht.zst\"\nDebuggee command was: ./app\n"),
      "the text of heaptrack_print: heaptrack_print -f RECORDING -F stacks.txt, then gecko-convert stacks.txt"},
     {BYTES("goroutine profile: total 4\n1 @ 0x43d5ae 0x40a8bd\n"),
