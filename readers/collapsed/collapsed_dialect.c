@@ -294,6 +294,33 @@ static bool parse_tracing_frame(struct text text, struct collapsed_frame *frame)
     return true;
 }
 
+/* PerfView and other tools for .NET and Windows: "System.Private.CoreLib!System.String.Concat(class System.String)". */
+static bool parse_module_frame(struct text text, struct collapsed_frame *frame) {
+    struct text name = text, module = text_take_until(&name, '!');
+    if (!module.bytes_count || !name.bytes_count || name.bytes[0] == '=') return false; /* "operator!=" */
+    for (size_t i = 0; i < module.bytes_count; i++)
+        if (!cursor_is_word_byte(module.bytes[i]) && !strchr(".-+", module.bytes[i])) return false;
+    frame->name = name;
+    frame->library = module;
+    return true;
+}
+
+/* Julia: "fib(n::Int64) at ./fib.jl:3", "+ at ./int.jl:87 [inlined]", "jl_apply at /src/julia.h:1982". */
+static bool parse_julia_frame(struct text text, struct collapsed_frame *frame) {
+    static const struct text at = TEXT(" at "), mark = TEXT(" [inlined]");
+    uint32_t line;
+    bool is_inlined = text_ends_with(text, mark);
+    if (is_inlined) text.bytes_count -= mark.bytes_count;
+    if (!cursor_take_last_place(&text, &line)) return false;
+    size_t name_bytes = text_find_part(text, at);
+    struct text path = text_from(text, name_bytes + at.bytes_count);
+    if (!name_bytes || (!text_ends_with(path, TEXT(".jl")) && !is_native(path))) return false;
+    frame->name = text_slice(text, 0, name_bytes);
+    frame->is_inlined = is_inlined;
+    set_place(frame, path, line, FRAME_JIT);
+    return true;
+}
+
 /* ---- Threads. ---- */
 
 #define NO_THREAD ((struct collapsed_thread){.pid = PID_UNKNOWN, .parent_pid = PID_UNKNOWN, .tid = PID_UNKNOWN})
@@ -423,6 +450,23 @@ static bool take_tracing_thread(struct text *stack, struct collapsed_thread *thr
     return true;
 }
 
+/* .NET: "Process64 app (4711) Args: --x;Thread (4720) CPU=12ms (.NET ThreadPool)", also with groups of threads. */
+static bool take_dotnet_thread(struct text *stack, struct collapsed_thread *thread) {
+    struct text process = text_take_until(stack, ';'), own;
+    if (!cursor_take(&process, TEXT("Process64 ")) && !cursor_take(&process, TEXT("Process32 "))) return false;
+    process = text_trim_end(text_slice(process, 0, text_find_part(process, TEXT(" Args:"))));
+    size_t open = find_group(process);
+    if (!parse_plain_id(text_slice(process, open + 1, process.bytes_count - 1), &thread->pid)) return false;
+    thread->process_name = text_trim_end(text_slice(process, 0, open));
+    do own = text_take_until(stack, ';');
+    while (text_equal(own, TEXT("(Non-Activities)")) || text_equal(own, TEXT("Threads")));
+    size_t name_start = find_group(own);
+    struct text name = text_slice(own, name_start + 1, own.bytes_count - 1);
+    if (!cursor_take(&own, TEXT("Thread (")) || !take_plain_id(&own, &thread->tid)) return false;
+    if (text_find(own, '(') < own.bytes_count) thread->name = name;
+    return true;
+}
+
 bool dialect_is_old_austin(struct text stack) {
     struct collapsed_thread thread;
     return take_old_austin_thread(&stack, &thread);
@@ -447,6 +491,8 @@ static const struct dialect DIALECTS[] = {
     {.parse_frame = parse_rbspy_frame},
     {.take_thread = take_sample_thread},
     {.parse_frame = parse_tracing_frame, .take_thread = take_tracing_thread, .weight_unit = GECKO_CONVERT_UNIT_NS},
+    {.parse_frame = parse_module_frame, .take_thread = take_dotnet_thread},
+    {.parse_frame = parse_julia_frame},
 };
 /* This many stacks are enough to recognise the dialect. */
 enum { DIALECT_COUNT = sizeof DIALECTS / sizeof *DIALECTS, CHOICE_STACKS_MAX = 100 };

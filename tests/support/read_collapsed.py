@@ -44,6 +44,8 @@ FRAMES = {
     "rbspy": re.compile(r"(?s)(.+?) - (?:.+:\d+|.+\.rb|\(?unknown\)?)\Z"),
     "sample": None,
     "tracing": re.compile(r"(?s)(.+):[^:]+\.rs:\d+\Z"),
+    "dotnet": re.compile(r"(?s)[\w.+-]+!([^=].*)\Z", re.ASCII),
+    "julia": re.compile(r"(?s)(.+?) at .*\.(?:jl|cc|c|cpp|cxx|h|hpp|rs|go|S):\d+(?: \[inlined\])?\Z"),
 }
 
 # How they write threads; with the semicolon that follows.
@@ -56,6 +58,9 @@ MARKS = {
     "rbspy": None,
     "sample": re.compile(r"Thread_(?P<tid>\d+)(?=[\s:;]|\Z):?\s*(?P<name>[^;]*)(?:;|\Z)"),
     "tracing": re.compile(r"(?P<name>ThreadId\((?P<tid>\d+)\)(?:-(?P<own>[^;]*))?)(?:;|\Z)"),
+    "dotnet": re.compile(r"Process(?:64|32) [^;]*?\((?P<pid>\d+)\)(?: Args:[^;]*)?;(?:\(Non-Activities\);|Threads;)*"
+                         r"Thread \((?P<tid>\d+)\)[^;(]*(?:\((?P<name>[^;]*)\))?(?:;|\Z)"),
+    "julia": None,
 }
 
 # The module of a native function, and DTrace's offset. .NET has "List`1", C++ of Microsoft "Shape::`vtable'", and Ruby
