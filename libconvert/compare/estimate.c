@@ -7,7 +7,7 @@
 
 #include "libconvert/base/memory.h"
 
-enum { RESAMPLE_COUNT = 2000, SAMPLES_MIN = 10 };
+enum { RESAMPLE_COUNT = 2000, BLOCK_COUNT = RESAMPLE_COUNT / RESAMPLE_LANE_COUNT, SAMPLES_MIN = 10 };
 
 /* A resample may consist of runs that happen to be alike, which does not make a change a thousand times surer. Its
  * variance is therefore taken as at least this part of the variance of all runs. */
@@ -79,54 +79,56 @@ static uint64_t next_random(uint64_t *state) {
     return z ^ z >> 31;
 }
 
-/* Draws as many runs as there are. `counts` has the counter of the first run; that of the next one is RESAMPLE_COUNT
- * further. */
-static void draw(double *counts, size_t run_count, uint64_t seed) {
+/* Draws as many runs as there are. `draws` has the first run of the resample's block. */
+static void draw(resample_lanes *draws, uint64_t lane, size_t run_count, uint64_t seed) {
     uint64_t state = seed;
-    for (size_t i = 0; i < run_count; i++) counts[next_random(&state) % run_count * RESAMPLE_COUNT]++;
+    for (size_t i = 0; i < run_count; i++) draws[next_random(&state) % run_count][lane]++;
 }
 
 static void draw_all(struct resamples *resamples) {
-    double *base = resamples->draws, *head = base + resamples->runs.base * RESAMPLE_COUNT;
+    struct run_counts runs = resamples->runs;
     /* Each pair of seeds is used twice, once for each order, so no side is preferred. */
-    for (uint64_t i = 0; i < RESAMPLE_COUNT; i += 2) {
-        uint64_t first = i, second = ~i;
-        draw(base + i, resamples->runs.base, first);
-        draw(head + i, resamples->runs.head, second);
-        draw(base + i + 1, resamples->runs.base, second);
-        draw(head + i + 1, resamples->runs.head, first);
+    for (uint64_t i = 0; i < RESAMPLE_COUNT; i++) {
+        uint64_t seeds[] = {i - i % 2, ~(i - i % 2)}, lane = i % RESAMPLE_LANE_COUNT;
+        resample_lanes *draws = resamples->draws + i / RESAMPLE_LANE_COUNT * (runs.base + runs.head);
+        draw(draws, lane, runs.base, seeds[i % 2]);
+        draw(draws + runs.base, lane, runs.head, seeds[!(i % 2)]);
     }
 }
 
 void resamples_init(struct resamples *resamples, struct run_counts runs, struct failure *failure) {
     *resamples = (struct resamples){.failure = failure, .runs = runs};
     if (!estimate_knows_noise(runs)) return;
-    resamples->draws =
-        memory_allocate_zeroed(failure, (runs.base + runs.head) * RESAMPLE_COUNT, sizeof *resamples->draws);
-    resamples->sums = memory_allocate(failure, 2 * RESAMPLE_COUNT * sizeof *resamples->sums);
-    resamples->squares = memory_allocate(failure, 2 * RESAMPLE_COUNT * sizeof *resamples->squares);
-    resamples->largest = memory_allocate(failure, RESAMPLE_COUNT * sizeof *resamples->largest);
+    size_t all = runs.base + runs.head;
+    resamples->draws = memory_allocate_zeroed(failure, all * BLOCK_COUNT, sizeof *resamples->draws);
+    resamples->largest = memory_allocate(failure, BLOCK_COUNT * sizeof *resamples->largest);
+    resamples->deviations = memory_allocate(failure, all * sizeof *resamples->deviations);
+    resamples->squares = memory_allocate(failure, all * sizeof *resamples->squares);
     if (!failure_is_set(failure)) draw_all(resamples);
 }
 
 void resamples_fini(struct resamples *resamples) {
-    MEMORY_FREE_ALL(resamples->largest, resamples->squares, resamples->sums, resamples->draws);
+    MEMORY_FREE_ALL(resamples->squares, resamples->deviations, resamples->largest, resamples->draws);
 }
 
 /* ---- Critical values. ---- */
 
-/* Sums up the deviations of one side's values from their mean, and their squares, for each resample. */
-static void sum_up(const double *draws, const double *values, size_t run_count, double mean, double *sums,
-                   double *squares) {
-    memset(sums, 0, RESAMPLE_COUNT * sizeof *sums);
-    memset(squares, 0, RESAMPLE_COUNT * sizeof *squares);
-    for (size_t run = 0; run < run_count; run++, draws += RESAMPLE_COUNT) {
-        double deviation = values[run] - mean, square = deviation * deviation;
-        for (size_t i = 0; i < RESAMPLE_COUNT; i++) {
-            sums[i] += draws[i] * deviation;
-            squares[i] += draws[i] * square;
-        }
+/* Sets the deviations of one side's values from their mean, and their squares. Returns the least variance that a
+ * resample of the side may have. */
+static double deviate(const double *values, size_t run_count, double sampling, double *deviations, double *squares) {
+    double mean = mean_of(values, run_count);
+    for (size_t i = 0; i < run_count; i++) {
+        deviations[i] = values[i] - mean;
+        squares[i] = deviations[i] * deviations[i];
     }
+    return fmax(sampling, VARIANCE_PART_MIN * variance_of(values, run_count, mean));
+}
+
+/* Returns the sums of the numbers of the runs that each resample of a block has. */
+static inline resample_lanes sum_up(const resample_lanes *draws, const double *numbers, size_t run_count) {
+    resample_lanes sums = {0};
+    for (size_t run = 0; run < run_count; run++) sums += draws[run] * numbers[run];
+    return sums;
 }
 
 /* Returns the variance of the runs of a resample. */
@@ -135,26 +137,40 @@ static double resampled_variance(double sum, double square_sum, size_t run_count
     return fmax((square_sum - sum * sum / count) / (count - 1), least);
 }
 
+static bool any_exceeds(const resample_lanes *numbers, const resample_lanes *limits) {
+    for (size_t i = 0; i < RESAMPLE_LANE_COUNT; i++)
+        if (fabs((*numbers)[i]) > (*limits)[i]) return true;
+    return false;
+}
+
 /* Raises resamples->largest to the distances of this quantity. */
 static void take_distances(struct resamples *resamples, const struct quantity *quantity) {
     struct run_counts runs = resamples->runs;
-    const double *values[] = {quantity->values, quantity->values + runs.base};
-    const double *draws[] = {resamples->draws, resamples->draws + runs.base * RESAMPLE_COUNT};
-    size_t counts[] = {runs.base, runs.head};
-    double least[2], sampling = sampling_variance(quantity, runs);
-    for (size_t side = 0; side < 2; side++) {
-        double mean = mean_of(values[side], counts[side]);
-        least[side] = fmax(sampling, VARIANCE_PART_MIN * variance_of(values[side], counts[side], mean));
-        sum_up(draws[side], values[side], counts[side], mean, resamples->sums + side * RESAMPLE_COUNT,
-               resamples->squares + side * RESAMPLE_COUNT);
-    }
-    const double *sums = resamples->sums, *squares = resamples->squares;
-    for (size_t i = 0, j = RESAMPLE_COUNT; i < RESAMPLE_COUNT; i++, j++) {
-        double base_variance = resampled_variance(sums[i], squares[i], runs.base, least[0]);
-        double head_variance = resampled_variance(sums[j], squares[j], runs.head, least[1]);
-        double error = error_of(quantity, runs, base_variance, head_variance);
-        double change = sums[j] / (double)runs.head - quantity->factor * (sums[i] / (double)runs.base);
-        if (error > 0) resamples->largest[i] = fmax(resamples->largest[i], fabs(change) / error);
+    double *deviations = resamples->deviations, *squares = resamples->squares;
+    double sampling = sampling_variance(quantity, runs);
+    double base_least = deviate(quantity->values, runs.base, sampling, deviations, squares);
+    double head_least =
+        deviate(quantity->values + runs.base, runs.head, sampling, deviations + runs.base, squares + runs.base);
+    double least_error = error_of(quantity, runs, base_least, head_least);
+    if (least_error == 0) return; /* The runs of each side are equal. */
+    for (size_t block = 0; block < BLOCK_COUNT; block++) {
+        const resample_lanes *base_draws = resamples->draws + block * (runs.base + runs.head);
+        const resample_lanes *head_draws = base_draws + runs.base;
+        resample_lanes *largest = &resamples->largest[block];
+        resample_lanes base = sum_up(base_draws, deviations, runs.base);
+        resample_lanes head = sum_up(head_draws, deviations + runs.base, runs.head);
+        resample_lanes changes = head / (double)runs.head - quantity->factor * (base / (double)runs.base);
+        /* A distance is at most that by the least error, and most of those are below the largest one so far. */
+        resample_lanes distances_max = changes / least_error;
+        if (!any_exceeds(&distances_max, largest)) continue;
+        resample_lanes base_squares = sum_up(base_draws, squares, runs.base);
+        resample_lanes head_squares = sum_up(head_draws, squares + runs.base, runs.head);
+        for (size_t i = 0; i < RESAMPLE_LANE_COUNT; i++) {
+            double base_variance = resampled_variance(base[i], base_squares[i], runs.base, base_least);
+            double head_variance = resampled_variance(head[i], head_squares[i], runs.head, head_least);
+            double error = error_of(quantity, runs, base_variance, head_variance);
+            if (error > 0) (*largest)[i] = fmax((*largest)[i], fabs(changes[i]) / error);
+        }
     }
 }
 
@@ -175,8 +191,9 @@ double resamples_critical_errors(struct resamples *resamples, const struct quant
                                  double confidence) {
     if (failure_is_set(resamples->failure) || !count) return 0;
     if (!resamples->draws) return normal_critical_errors((1 - confidence) / (double)count);
-    memset(resamples->largest, 0, RESAMPLE_COUNT * sizeof *resamples->largest);
+    double *largest = (double *)resamples->largest;
+    memset(largest, 0, RESAMPLE_COUNT * sizeof *largest);
     for (size_t i = 0; i < count; i++) take_distances(resamples, &quantities[i]);
-    qsort(resamples->largest, RESAMPLE_COUNT, sizeof *resamples->largest, compare_numbers);
-    return resamples->largest[(size_t)(confidence * RESAMPLE_COUNT) - 1];
+    qsort(largest, RESAMPLE_COUNT, sizeof *largest, compare_numbers);
+    return largest[(size_t)(confidence * RESAMPLE_COUNT) - 1];
 }

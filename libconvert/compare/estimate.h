@@ -46,15 +46,19 @@ static inline bool estimate_knows_noise(struct run_counts runs) {
     return runs.base >= KNOWN_NOISE_RUNS_MIN && runs.head >= KNOWN_NOISE_RUNS_MIN;
 }
 
+/* One number for each resample of a block. All of them are computed at once. */
+enum { RESAMPLE_LANE_COUNT = 16 };
+typedef double resample_lanes __attribute__((vector_size(RESAMPLE_LANE_COUNT * sizeof(double)), aligned(16)));
+
 /* Resamples of the runs. They are the same in every process, and if base and head are exchanged, changes only change
  * their signs. */
 struct resamples {
     struct failure *failure; /* borrowed */
     struct run_counts runs;
-    double *draws;   /* owned; [run][resample]: how often the resample has the run */
-    double *sums;    /* owned; [resample]: work space, as are the next two */
-    double *squares; /* owned */
-    double *largest; /* owned */
+    resample_lanes *draws;   /* owned; [block][run]: how often each resample of the block has the run */
+    resample_lanes *largest; /* owned; [block]: work space, as are the next two */
+    double *deviations;      /* owned; [run] */
+    double *squares;         /* owned; [run] */
 };
 
 /* Draws nothing if there are too few runs. Running out of memory is latched. */
