@@ -12,7 +12,7 @@
 
 enum { PATH_BYTES = 64 };
 
-/* Returns the number of the process in the innermost namespace of it, which is the last one of a line; 0: unknown. */
+/* Returns the process's number in its innermost PID namespace, which is the last number of the line; 0: unknown. */
 static int inner_pid(pid_t pid) {
     static const char name[] = "\nNSpid:";
     char path[PATH_BYTES], bytes[4096];
@@ -26,8 +26,8 @@ static int inner_pid(pid_t pid) {
     return atoi(strrchr(line, '\t') ? strrchr(line, '\t') : line);
 }
 
-/* Returns a descriptor of the map; -1 if there is none, or if another user wrote it. Its path may have links, which are
- * those of the process's file system. */
+/* Returns a descriptor of the map; -1 if there is none, or if another user wrote it. Links in its path are resolved in
+ * the process's file system. */
 static int open_map(pid_t pid, struct stat *status) {
     char process[PATH_BYTES / 2], root[PATH_BYTES], path[PATH_BYTES], real_path[PATH_MAX];
     struct stat owner;
@@ -40,7 +40,7 @@ static int open_map(pid_t pid, struct stat *status) {
     return -1;
 }
 
-/* Returns whether a conversion finds and trusts the map without being told. */
+/* Returns whether a conversion finds and trusts the map by itself. */
 static bool is_found_by_default(pid_t pid, const struct stat *map) {
     char path[PATH_BYTES];
     struct stat found;
@@ -49,7 +49,7 @@ static bool is_found_by_default(pid_t pid, const struct stat *map) {
     return is_trusted && stat(path, &found) == 0 && found.st_dev == map->st_dev && found.st_ino == map->st_ino;
 }
 
-/* Most files are for what is recorded, and some for the profile. */
+/* Returns how many maps may be kept open. Most files are for the events, and some for making the profile. */
 static size_t count_max(void) {
     enum { RESERVED_COUNT = 64, FRACTION = 8 };
     struct rlimit files;

@@ -1,5 +1,5 @@
-/* Perf maps of processes that run already, kept open: a process in a container, or with a /tmp of its own, has its map
- * under another number in another place, which are gone when it ends. */
+/* Perf maps of processes that already run, kept open. A process in a container, or with its own /tmp, has its map under
+ * another number in another folder, and both are gone when it ends. */
 #pragma once
 
 #include <stddef.h>
@@ -9,10 +9,10 @@ struct kept_maps {
     char **values; /* "PID=FILE", as --perf-map has it; owned */
     int *fds;
     size_t count;
-    size_t left_out_count; /* maps that are not kept, as each needs a file */
+    size_t left_out_count; /* maps that are not kept because no more files may be open */
 };
 
-/* Keeps the map of the process if it has one and owns it, unless a conversion finds it by itself. Maps take up a part
- * of the files that may be open. Without memory, fewer are kept. */
+/* Keeps the map of the process if it has one and owns it, unless a conversion finds it by itself. Maps use only a part
+ * of the files that may be open. If memory runs out, the map is not kept. */
 void kept_maps_take(struct kept_maps *maps, pid_t pid);
 void kept_maps_fini(struct kept_maps *maps);

@@ -71,7 +71,7 @@ static void check_output(const struct options *options, struct failure *failure)
         failure_set(failure, FAILURE_USAGE, "--%s is for a profile that is written: it needs --output FILE", option);
 }
 
-/* The recording is a stream, which does not tell when it ends. */
+/* Refuses percentages: the recording is a stream, whose length is not known when it is read. */
 static void check_times(const struct options *options, struct failure *failure) {
     const struct options_list *times = &options->filter_values[GECKO_CONVERT_FILTER_TIME];
     for (size_t i = 0; i < times->count; i++)
@@ -91,9 +91,9 @@ static void complete(struct options *options, struct failure *failure) {
         failure_set(failure, FAILURE_USAGE, "--stack-size: a multiple of 8 of at most 65528 is needed");
 }
 
-/* ---- By the kernel, or by the recorder. ---- */
+/* ---- The kernel or the recorder. ---- */
 
-/* Returns whether the recorder may take the kernel's place. */
+/* Returns whether the preloaded recorder may record instead of the kernel. */
 static bool may_preload(const struct record *record) {
     const struct options *options = record->options;
     return options->inputs.count && record->recording.permission_advice && options->recorder_choice == WITH_AUTO &&

@@ -14,8 +14,8 @@ static const char *temporary_folder(void) {
     return folder && *folder ? folder : "/tmp";
 }
 
-/* A recording that is not kept has no name, so nothing of it is left however the command ends. Only where the file
- * system can create such a file, it can get a name later. */
+/* Creates a file without a name for a recording that is not kept, so that nothing is left however the command ends.
+ * Such a file can get a name later only if the file system supports O_TMPFILE. */
 static int create_unnamed(const char *folder) {
     char path[4096];
     int file = open(folder, O_TMPFILE | O_RDWR | O_CLOEXEC, 0600);
@@ -38,14 +38,15 @@ bool record_file_open(struct record *record) {
     return !failure_is_set(&record->failure);
 }
 
-/* Gives the file another name that begins with `start`. Returns false with errno EEXIST if there is such a file. */
+/* Links the file to the name "START.END". Returns false with errno set: EEXIST if there is such a file. */
 static bool link_recording(const char *path, const char *start, const char *end) {
     char name[4096];
     snprintf(name, sizeof name, "%s.%s", start, end);
     return linkat(AT_FDCWD, path, AT_FDCWD, name, AT_SYMLINK_FOLLOW) == 0;
 }
 
-/* Returns how many of the files have names now that did not get one from the user; 0 if another recording has them. */
+/* Links all files that the user has not named. Returns how many now have names; 0 if another recording has these names.
+ */
 static size_t link_recordings(const struct record *record, const char *start) {
     bool is_unnamed = record->is_by_kernel && !record->options->trace_path;
     size_t count = is_unnamed && link_recording(record->trace_path, start, "data");
@@ -57,7 +58,8 @@ static size_t link_recordings(const struct record *record, const char *start) {
     return count;
 }
 
-/* In a container, the process often has the pid of the one before, which may have left a recording, too. */
+/* Names are numbered because in a container, the process often has the same pid as an earlier one that may have left a
+ * recording, too. */
 void record_file_rescue(const struct record *record, int exit_code) {
     enum { NAME_COUNT = 1000 };
     char start[2048];

@@ -1,4 +1,4 @@
-/* What the command says of a recording when it ends. */
+/* The messages of the command when a recording ends. */
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
@@ -25,7 +25,7 @@ static bool sees_all_processes(void) {
     return readlink("/proc/self/ns/pid", name, sizeof name - 1) <= 0 || strcmp(name, first) == 0;
 }
 
-/* Returns the processor time that the samples stand for, those that were lost included. */
+/* Returns the processor time that the samples stand for, including lost samples. */
 static uint64_t sampled_ns(const struct record *record) {
     uint64_t sample_count = record->recording.sample_count + record->recording.lost_count;
     return sample_count * (RECORD_NS_PER_S / record->options->frequency_hz);
@@ -43,8 +43,9 @@ static uint64_t timeval_ns(struct timeval time) {
     return (uint64_t)time.tv_sec * RECORD_NS_PER_S + (uint64_t)time.tv_usec * 1000;
 }
 
-/* The kernel's clock begins anew in each process, so a process that ends before its first sample is due has none.
- * Returns the processor time that the program's processes used if most of it is missing from the samples; else 0. */
+/* Returns the processor time of the program's processes if most of it is missing from the samples, otherwise 0. The
+ * clock of an event starts at 0 in each process, so a process that ends before its first sample is due has no samples.
+ */
 static uint64_t unsampled_ns(const struct record *record) {
     enum { USED_NS_MIN = RECORD_NS_PER_S / 10 };
     struct rusage used;
@@ -59,11 +60,11 @@ static const char *no_samples_reason(const struct record *record) {
         return "no event that --event names happened often enough to be sampled";
     if (!record->command) return "nothing of what was observed computed for long enough to be sampled";
     return "the program computed for less than the time between two samples: a higher --frequency, or --iterations, "
-           "may "
-           "help";
+           "may help";
 }
 
-/* How many samples a recording has that was cut, only the conversion finds out. The profile has more of them. */
+/* Omits the counts if the recording was cut, because only the conversion finds out how many samples it has. The profile
+ * may have more samples: those of waits. */
 static void print_counts(struct record *record) {
     const struct kernel_recording *recording = &record->recording;
     bool adds_waits =

@@ -1,9 +1,9 @@
-/* Makes the profile of a recording, by the command that writes or shows profiles. */
+/* Makes the profile of a recording with the command that writes or shows profiles. */
 #include <stdlib.h>
 
 #include "record.h"
 
-/* Traces of several runs of a program belong together here, and their clock is the kernel's. */
+/* Aligns all traces by their times: they belong to one recording, and their clock is the kernel's monotonic one. */
 static void align_traces(struct options *options, struct failure *failure) {
     struct gecko_convert_alignment *alignments = calloc(options->inputs.count, sizeof *alignments);
     options->convert.alignments = options->parsed_alignments = alignments;
@@ -48,15 +48,19 @@ static void prepare_profile(struct record *record, const struct command *next, s
     align_traces(options, &record->failure);
 }
 
+static void free_options(struct options *options) {
+    free(options->inputs.values);
+    free(options->perf_maps.values);
+    free(options->parsed_alignments);
+}
+
 int record_profile_make(struct record *record, const struct command *next) {
     struct options options;
     prepare_profile(record, next, &options);
     int exit_code =
         failure_is_set(&record->failure) ? command_refuse(&command_record, &record->failure) : next->run(&options);
     record_file_rescue(record, exit_code);
-    free(options.inputs.values);
-    free(options.perf_maps.values);
-    free(options.parsed_alignments);
+    free_options(&options);
     return exit_code;
 }
 
@@ -66,7 +70,5 @@ void record_profile_check(struct record *record, const struct command *next) {
     prepare_profile(record, next, &options);
     if (!failure_is_set(&record->failure) && next->check) next->check(&options, &record->failure);
     record->is_by_kernel = false;
-    free(options.inputs.values);
-    free(options.perf_maps.values);
-    free(options.parsed_alignments);
+    free_options(&options);
 }

@@ -80,7 +80,7 @@ void record_salvage(struct record *record) {
     failure_clear(&record->failure);
 }
 
-/* Executes the program once more. Returns false if that fails: the profile is that of the iterations before. */
+/* Executes the program once more. Returns false if that fails: the profile then has only the earlier iterations. */
 static bool begin_iteration(struct record *record) {
     record_program_start(record, !record->is_by_kernel);
     if (record->is_by_kernel && !failure_is_set(&record->failure))

@@ -18,7 +18,7 @@ static void draw_progress(struct record *record) {
     progress_tty_draw_text(&record->bar, line);
 }
 
-/* Observes until the end of the duration or of what is observed, or a signal. Returns whether a program runs still. */
+/* Observes until the duration is over, everything that is observed has ended, or a signal arrives. */
 static void observe(struct record *record) {
     struct kernel_recording *recording = &record->recording;
     bool is_started = record->command, is_done = false;
@@ -28,7 +28,7 @@ static void observe(struct record *record) {
                                   {record->is_by_kernel ? recording->rings.poll_fd : -1, POLLIN, 0}};
         int ready_count = poll(polled, 2, RECORD_CHECK_MS);
         if (record->is_by_kernel) kernel_recording_take(recording);
-        if (!is_started) draw_progress(record); /* the terminal of a program is its own */
+        if (!is_started) draw_progress(record); /* a program has the terminal to itself */
         if (ready_count) record_signals_handle(record);
         is_done = record_is_over(record);
         if (is_started)
@@ -39,7 +39,7 @@ static void observe(struct record *record) {
     progress_tty_clear(&record->bar);
 }
 
-/* Lets the programs execute, or observes what runs already, to the end. Returns false if recording could not begin. */
+/* Executes the programs, or observes running processes, to the end. Returns false if recording could not begin. */
 static bool observe_all(struct record *record, const struct proc_ids *processes) {
     if (record->is_by_kernel && record_file_open(record))
         kernel_recording_begin(&record->recording, record->trace, processes, &record->failure);

@@ -12,8 +12,8 @@ static const int ending_signals[] = {SIGINT, SIGQUIT, SIGTERM, SIGHUP};
 
 enum { ENDING_SIGNAL_COUNT = sizeof ending_signals / sizeof *ending_signals };
 
-/* Returns whether the profile is written where programs write their output. A device, such as a terminal or /dev/null,
- * has room for both. */
+/* Returns whether the profile is written to the standard output of programs. A device, such as a terminal or /dev/null,
+ * can take both. */
 static bool is_output_reserved(const char *path) {
     struct stat output, standard;
     if (!path || strcmp(path, "-") == 0) return path;
@@ -57,9 +57,9 @@ void record_signals_release(struct record *record) {
     sigprocmask(SIG_SETMASK, &record->caller.signals, NULL);
 }
 
-/* A terminal sends its signals to the program too, but tells only the first process of a session that it is gone.
- * Others are passed on to the program. Without a program, they end the recording. SIGQUIT is the program's alone: those
- * in Java and Go print their stacks then. The second Ctrl-C ends this process. */
+/* Passes the signal on to the program, unless the terminal has sent it to the program, too. A terminal that goes away
+ * sends SIGHUP only to the first process of a session. Without a program, signals end the recording. SIGQUIT is left to
+ * the program: programs in Java and Go print their stacks. The second Ctrl-C ends this process. */
 static void handle_signal(struct record *record, const struct signalfd_siginfo *signal) {
     pid_t program = record->program.pid;
     if (signal->ssi_signo == SIGCHLD) return;

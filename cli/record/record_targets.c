@@ -1,4 +1,4 @@
-/* The processes that run already and are recorded. */
+/* The running processes that are recorded. */
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -44,7 +44,7 @@ void record_raise_file_limit(const struct record *record, rlim_t spare_count) {
     setrlimit(RLIMIT_NOFILE, &raised);
 }
 
-/* Finds the processes whose generated code may be recorded: also those that forked the recorded ones. */
+/* Finds the processes whose generated code may be recorded, including the ancestors of recorded processes. */
 static void find_code_generators(const struct record *record, const struct proc_ids *processes,
                                  struct proc_ids *found) {
     if (record->options->is_system_wide) proc_ids_read(found, "/proc");

@@ -31,7 +31,7 @@ static int is_folder_name(const struct dirent *entry) {
            strspn(digits, "0123456789abcdef") == NAME_DIGITS;
 }
 
-/* Removes the folder at the path if nobody has locked it. One that was just created is not locked yet. */
+/* Removes the folder if no process has locked it. A new folder may not be locked yet, so it is left alone. */
 static void remove_left_folder(const char *path) {
     enum { AGE_S_MIN = 60 };
     struct stat status;
@@ -114,7 +114,7 @@ void recorder_traces_fini(struct recorder_traces *traces) {
 
 /* ---- The library. ---- */
 
-/* Where the library is, seen from the program: in a build, beside the static program, or installed. */
+/* Where to find the library, relative to the program: in a build, beside the static program, or installed. */
 static const char *const library_places[] = {"libgecko_preload.so", "../libgecko_preload.so",
                                              "../lib/libgecko_preload.so.[0-9]", "../lib/*/libgecko_preload.so.[0-9]",
                                              "../lib64/libgecko_preload.so.[0-9]"};
@@ -154,7 +154,7 @@ static bool preload(struct recorder_traces *traces, struct failure *failure) {
 
 /* ---- The environment. ---- */
 
-/* In the names that the recorder gives to traces, a percent sign has a meaning. */
+/* Doubles percent signs, which begin patterns in the names of traces. */
 static void set_output(const char *folder) {
     char output[2 * PATH_BYTES + 16];
     size_t count = 0;

@@ -1,5 +1,5 @@
-/* What the recorder library in started programs records: in those that are linked with it, or by the library that is
- * preloaded into any dynamic program. Each process whose parent does not record writes a trace into a folder. */
+/* The traces of the recorder library in started programs: in programs that are linked with it, or preloaded into any
+ * dynamic program. Each process whose parent does not record writes a trace into a folder. */
 #pragma once
 
 #include "cli/workspace.h"
@@ -20,10 +20,10 @@ bool recorder_traces_init(struct recorder_traces *traces, struct failure *failur
 /* Removes the folder and all traces in it. */
 void recorder_traces_fini(struct recorder_traces *traces);
 
-/* Sets the variables by which programs that are started from now on record into the folder. Programs that are linked
- * with the library record their events. With a frequency above 0, the library is preloaded into all programs and
- * samples their threads. Does nothing, and returns true, if the caller has set variables of the recorder himself and no
- * samples are wanted. Returns false after a failure. */
+/* Sets the environment variables that make programs record into the folder. Programs that are linked with the library
+ * record their events. If the frequency is above 0, the library is preloaded into all programs and samples their
+ * threads. Does nothing, and returns true, if the user has set variables of the recorder and no samples are wanted.
+ * Returns false after a failure. */
 bool recorder_traces_set_environment(struct recorder_traces *traces, unsigned frequency_hz, struct failure *failure);
 
 /* Restores the environment. */

@@ -14,7 +14,8 @@ void caller_settings_init(struct caller_settings *settings, bool is_output_reser
 
 static void execute(char *const *command, const struct caller_settings *settings, int start_pipe, int error_pipe) {
     char byte;
-    if (read(start_pipe, &byte, 1) != 1) _exit(EXIT_CODE_NOT_FOUND); /* it is no longer wanted */
+    if (read(start_pipe, &byte, 1) != 1)
+        _exit(EXIT_CODE_NOT_FOUND); /* the parent has abandoned this process or has ended */
     sigaction(SIGCHLD, &settings->on_child, NULL);
     setrlimit(RLIMIT_NOFILE, &settings->files);
     sigprocmask(SIG_SETMASK, &settings->signals, NULL);
@@ -38,7 +39,7 @@ bool started_program_init(struct started_program *program, char *const *command,
     }
     program->pid = fork();
     if (program->pid == 0) {
-        close(start_pipe[1]); /* so that the process ends if its parent does */
+        close(start_pipe[1]); /* otherwise the read would not end when the parent does */
         execute(command, settings, start_pipe[0], error_pipe[1]);
     }
     int error = errno;

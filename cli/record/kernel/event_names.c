@@ -113,7 +113,7 @@ static bool find_tracepoint(const char *name, struct perf_event_attr *attr, stru
 
 /* ---- All. ---- */
 
-/* Takes a modifier such as ":u" or ":pp" off the name. */
+/* Removes a modifier such as ":u" or ":pp" from the name and sets its attributes. */
 static void take_modifier(char *name, struct perf_event_attr *attr) {
     enum { PRECISE_MAX = 3 };
     char *colon = strrchr(name, ':');

@@ -39,7 +39,7 @@ static void request_stacks(struct perf_event_attr *attr, const struct kernel_eve
     attr->sample_stack_user = options->stack_bytes;
 }
 
-/* One event of a recording tells what tasks do. */
+/* Requests the records about tasks: mappings, names, forks and switches. One event of a recording has them. */
 static void request_task_events(struct perf_event_attr *attr) {
     attr->mmap = attr->mmap2 = attr->build_id = 1;
     attr->comm = attr->comm_exec = attr->task = 1;
@@ -48,7 +48,7 @@ static void request_task_events(struct perf_event_attr *attr) {
     if (attr->sample_type & PERF_SAMPLE_STACK_USER) attr->mmap_data = 1;
 }
 
-/* A switch that is left out would be a wait without a stack. */
+/* Returns whether each occurrence is recorded. A context switch without a sample would be a wait without a stack. */
 static bool is_recorded_each_time(const struct perf_event_attr *attr) {
     bool is_switch = attr->type == PERF_TYPE_SOFTWARE && attr->config == PERF_COUNT_SW_CONTEXT_SWITCHES;
     return is_switch || attr->type == PERF_TYPE_TRACEPOINT;
@@ -69,7 +69,8 @@ static void set_attr(struct perf_event_attr *attr, const struct kernel_event_opt
     request_stacks(attr, options);
 }
 
-/* Samples of all events have the same fields, so that they can be read without knowing which event they are of. */
+/* Requests payloads for all events if one is a tracepoint. Samples of all events have the same fields, so that they can
+ * be read before their event is known. */
 static void request_raw_payloads(const struct kernel_events *events) {
     bool has_tracepoint = false;
     for (size_t i = 0; i < events->count; i++) has_tracepoint |= events->rows[i].attr.type == PERF_TYPE_TRACEPOINT;
@@ -108,7 +109,7 @@ void kernel_events_fini(struct kernel_events *events) {
 
 /* ---- Opening. ---- */
 
-/* The processor's clock takes the place of its cycles, with the same modifier. */
+/* Counts the processor's clock instead of its cycles, with the same modifier. */
 static void count_clock(struct kernel_event *event) {
     char name[sizeof event->name];
     const char *modifier = strchr(event->name, ':');
@@ -118,7 +119,7 @@ static void count_clock(struct kernel_event *event) {
     event->attr.config = PERF_COUNT_SW_CPU_CLOCK;
 }
 
-/* Gives up one thing that the kernel may have refused with that errno. Returns false if there is nothing left. */
+/* Drops one attribute that the kernel may have refused with that errno. Returns false if there is none left to drop. */
 static bool relax_attributes(struct kernel_event *event, int error) {
     struct perf_event_attr *attr = &event->attr;
     bool is_forbidden = error == EACCES || error == EPERM, is_unknown = error == EINVAL || error == EOPNOTSUPP;
@@ -139,8 +140,8 @@ static bool relax_attributes(struct kernel_event *event, int error) {
     return true;
 }
 
-/* Finds attributes that the kernel accepts for the task on all processors: those of a hybrid one differ. If the task
- * has ended, others decide. */
+/* Finds attributes that the kernel accepts for the task on all processors, which differ on a hybrid machine. Returns 0
+ * or an errno. If the task has ended, its attributes do not matter. */
 static int negotiate_attributes(struct kernel_event *event, const struct kernel_rings *rings, pid_t pid) {
     int error = 0;
     for (size_t i = 0; i < rings->count;) {
@@ -216,7 +217,7 @@ static bool is_alive(int fd) {
 }
 
 static uint64_t lost_of(const struct kernel_event *event, int fd) {
-    uint64_t values[2]; /* the count, and the losses */
+    uint64_t values[2]; /* the count of events, and of lost samples */
     return event->attr.read_format && read(fd, values, sizeof values) == sizeof values ? values[1] : 0;
 }
 

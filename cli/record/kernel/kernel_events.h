@@ -4,7 +4,7 @@
 #include "kernel_rings.h"
 #include "proc_tasks.h"
 
-/* What user stacks come from. */
+/* How user stacks are recorded. */
 enum call_graph { CALL_GRAPH_DWARF, CALL_GRAPH_FP, CALL_GRAPH_LBR, CALL_GRAPH_NONE };
 
 struct kernel_event {
@@ -12,7 +12,7 @@ struct kernel_event {
     struct perf_event_attr attr;
     int *fds; /* one for each task and processor */
     size_t count;
-    uint64_t *ids; /* ids of these and of closed ones; ascending, as the kernel numbers them */
+    uint64_t *ids; /* ids of open and closed descriptors; ascending, as the kernel assigns them */
     size_t id_count;
     size_t task_start; /* the index of the first descriptor of the task that was opened last */
 };
@@ -25,8 +25,9 @@ struct kernel_events {
 };
 
 struct kernel_event_options {
-    const char *const *names; /* names of events, which end at an equals sign; none: the processor's cycles, or its
-                                 clock if it counts none */
+    /* Names of events, which end at an equals sign. Without names: the processor's cycles or, if it does not count
+     * them, its clock. */
+    const char *const *names;
     size_t name_count;
     unsigned frequency_hz;
     enum call_graph call_graph;
@@ -40,10 +41,10 @@ bool kernel_events_init(struct kernel_events *events, const struct kernel_event_
                         struct failure *failure);
 void kernel_events_fini(struct kernel_events *events);
 
-/* Opens the events for the tasks on each ring's processor; without tasks, for whatever runs there. Gives up what the
- * kernel refuses: the kernel's own code, and what older kernels lack. Tasks that have ended are left out; if not even
- * one more file may be open, so are the remaining tasks, which are counted. Returns 0, or the errno of a call: EACCES
- * and EPERM if this user may not record. *refused is the event then. */
+/* Opens the events for the tasks on each ring's processor; without tasks, for all tasks there. Drops attributes that
+ * the kernel refuses: sampling the kernel's own code, and features that older kernels lack. Leaves out tasks that have
+ * ended. If no more files may be open, leaves out the remaining tasks and counts them. Returns 0, or the errno of a
+ * call and the event in *refused: EACCES and EPERM if this user may not record. */
 int kernel_events_open(struct kernel_events *events, const struct kernel_rings *rings, const struct proc_ids *tasks,
                        const struct kernel_event **refused);
 
@@ -58,8 +59,8 @@ const struct kernel_event *kernel_events_find(const struct kernel_events *events
 void kernel_events_enable(const struct kernel_events *events);
 void kernel_events_disable(const struct kernel_events *events);
 
-/* Returns how many samples found no room in the rings; 0 if the kernel does not tell. */
+/* Returns how many samples were lost because the rings were full; 0 if the kernel does not count them. */
 uint64_t kernel_events_lost(const struct kernel_events *events);
 
-/* Returns whether a task that is recorded, or that it has started, still runs. */
+/* Returns whether a recorded task, or one that it has started, still runs. */
 bool kernel_events_are_alive(const struct kernel_events *events);

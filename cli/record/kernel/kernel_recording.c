@@ -22,7 +22,7 @@ static const char event_permission_advice[] =
 static const char memory_permission_advice[] =
     "allow more by sysctl kernel.perf_event_mlock_kb or ulimit -l, or as root";
 
-/* Without an event, it is the rings that failed: whatever the errno, the kernel records nothing then. */
+/* Reports that an event could not be opened; NULL: that the rings could not. Without rings, nothing can be recorded. */
 static void fail(struct kernel_recording *recording, int error, const struct kernel_event *event,
                  struct failure *failure) {
     bool is_unknown = error == ENOENT || error == ENODEV || error == EOPNOTSUPP;
@@ -117,12 +117,12 @@ static void append_clock(struct kernel_stream *stream) {
 }
 
 static void append_compression(struct kernel_stream *stream) {
-    enum { VERSION = 0, ZSTD = 1, RATIO = 1 }; /* the ratio is for people, and not known yet */
+    enum { VERSION = 0, ZSTD = 1, RATIO = 1 }; /* the ratio is informative, and not known yet */
     static const uint32_t fields[] = {VERSION, ZSTD, STREAM_COMPRESSION_LEVEL, RATIO, STREAM_BUFFER_BYTES};
     append_feature(stream, FEATURE_COMPRESSED, fields, sizeof fields);
 }
 
-/* The command line, in the form of perf's, from which readers tell what was recorded and how. */
+/* Appends the command line in the form of perf's. Readers take from it what was recorded and how. */
 static void append_command(struct kernel_stream *stream, const struct kernel_recording_options *options) {
     enum { WORDS_BYTES_MAX = 32 * 1024 };
     static const char *const call_graphs[] = {"--call-graph=dwarf", "--call-graph=fp", "--call-graph=lbr",
@@ -140,8 +140,8 @@ static void append_command(struct kernel_stream *stream, const struct kernel_rec
     kernel_stream_end(stream);
 }
 
-/* Returns the id that all records of the event have in the stream. The kernel gives an event ids for each task and
- * processor. There can be more of them than the event's description has room for, and later tasks have others. */
+/* Returns the id that all records of the event have in the stream. The kernel gives an event an id for each task and
+ * processor. There can be more ids than the event's description can hold, and later tasks get new ones. */
 static uint64_t id_of(const struct kernel_recording *recording, const struct kernel_event *event) {
     return (uint64_t)(event - recording->events.rows) + 1;
 }
@@ -184,8 +184,8 @@ static unsigned frequency_max_hz(void) {
     return is_known ? max_hz : UINT32_MAX;
 }
 
-/* Deep stacks should be whole, and copying costs as much as is in use. But each sample reserves the whole size in a
- * ring, which should last for a sixteenth of a second. */
+/* Returns how much of a stack to copy. Deep stacks should be complete, and only the used part costs time. But each
+ * sample reserves the whole size in a ring, and a ring should hold a sixteenth of a second. */
 static unsigned stack_bytes_for(size_t ring_bytes, unsigned frequency_hz) {
     enum { FRACTION = 16, BYTES_MIN = 16 * 1024, BYTES_MAX = 65528, ALIGNMENT = 8 };
     size_t bytes = ring_bytes * FRACTION / frequency_hz / ALIGNMENT * ALIGNMENT;
@@ -213,7 +213,7 @@ bool kernel_recording_init(struct kernel_recording *recording, const struct kern
     if (error) fail(recording, error, refused, failure);
     for (size_t i = 0; i < recording->events.count; i++) {
         const struct perf_event_attr *attr = &recording->events.rows[i].attr;
-        recording->lacks_kernel |= attr->exclude_callchain_kernel; /* as the kernel has refused it */
+        recording->lacks_kernel |= attr->exclude_callchain_kernel; /* the kernel has refused to sample itself */
         recording->has_kernel |= !attr->exclude_kernel;
     }
     return !failure_is_set(failure);
@@ -248,7 +248,8 @@ static bool is_execution(const struct perf_event_header *header) {
     return header->type == PERF_RECORD_COMM && header->misc & PERF_RECORD_MISC_COMM_EXEC;
 }
 
-/* The kernel reserves the same room for all copied stacks, and then says how much of it is used. Drops the rest. */
+/* Drops the unused end of a copied stack. The kernel reserves the same size for all stacks and stores how much it used.
+ */
 static size_t trim_stack(const struct perf_event_attr *attr, char *record, size_t bytes_count) {
     size_t at = sizeof(struct perf_event_header) + SAMPLE_HEAD_WORDS * WORD_BYTES;
     at += WORD_BYTES + word_at(record, at) * WORD_BYTES; /* the call chain */
@@ -270,8 +271,9 @@ static size_t trim_stack(const struct perf_event_attr *attr, char *record, size_
     return at;
 }
 
-/* If a program has other rights than who executes it, the kernel ends the recording of the process between executing it
- * and mapping its file: the process seems to end there. Processes outside of this container have pid 0. */
+/* Counts programs that the kernel refuses to record. If a program has other rights than the user who executes it, the
+ * kernel ends the recording of the process after executing the program and before mapping its file, so the process
+ * seems to end there. Processes outside of this container have pid 0. */
 static void count_refused(struct kernel_recording *recording, const struct perf_event_header *header,
                           const char *record) {
     uint32_t pid = (uint32_t)word_at(record, sizeof *header);
@@ -284,7 +286,7 @@ static void count_refused(struct kernel_recording *recording, const struct perf_
     }
 }
 
-/* Adds the command line to the record that names an executed program. Returns its size then. */
+/* Adds the command line to the record that names an executed program. Returns the new size of the record. */
 static size_t add_command_line(char *record, size_t bytes_count) {
     char field[COMMAND_FIELD_BYTES_MAX];
     pid_t pid = (pid_t)word_at(record, sizeof(struct perf_event_header));
@@ -331,7 +333,8 @@ static bool is_pending(struct kernel_forks *forks, uint32_t pid) {
 }
 
 static void note_task(struct kernel_forks *forks, const struct perf_event_header *header, const char *record) {
-    uint64_t ids = word_at(record, sizeof *header); /* the process, and the parent of a fork or the thread of a name */
+    uint64_t ids =
+        word_at(record, sizeof *header); /* the process, and the parent for a fork or the thread for a name */
     uint32_t pid = (uint32_t)ids, other = (uint32_t)(ids >> 32);
     bool is_fork = header->type == PERF_RECORD_FORK && pid && pid != other;
     bool is_name = header->type == PERF_RECORD_COMM && !is_execution(header) && pid == other;
@@ -342,7 +345,7 @@ static void note_task(struct kernel_forks *forks, const struct perf_event_header
         if (fork_at(forks, i)->pid == pid) fork_at(forks, i)->pid = 0;
 }
 
-/* Tells the titles of processes that began or named themselves some time ago. */
+/* Appends the titles of processes that began or named themselves a while ago. */
 static void append_titles(struct kernel_recording *recording) {
     static const uint64_t TITLE_NS = 100000000;
     struct kernel_forks *forks = &recording->forks;
@@ -354,7 +357,7 @@ static void append_titles(struct kernel_recording *recording) {
     }
 }
 
-/* The id of a sample comes first, and that of other records last. */
+/* Replaces the kernel's id with that of the event. Samples have the id first, other records last. */
 static void set_id(struct kernel_recording *recording, char *record, size_t bytes_count, bool is_sample) {
     size_t at = is_sample ? sizeof(struct perf_event_header) : bytes_count - WORD_BYTES;
     const struct kernel_event *event = kernel_events_find(&recording->events, word_at(record, at));
@@ -380,14 +383,15 @@ static size_t visit(void *context, char *record, size_t bytes_count) {
 
 /* ---- Beginning and ending. ---- */
 
-/* Tells that this is recorded, although it may be that nothing happens now, and how many samples were lost. */
+/* Appends the current time, so that the recording covers it even if nothing happens, and how many samples were lost. */
 static void append_moment(struct kernel_recording *recording, uint64_t lost_count) {
     kernel_stream_begin(&recording->stream, PERF_RECORD_LOST_SAMPLES, 0);
     kernel_stream_u64(&recording->stream, lost_count);
     kernel_stream_end_dated(&recording->stream, now_ns(CLOCK_MONOTONIC));
 }
 
-/* Describes the processes one by one, lest the rings are full meanwhile. Their records come after all descriptions. */
+/* Describes the processes one by one, and drains the rings in between so that they do not overflow. The records from
+ * the rings come after all descriptions. */
 static void describe(struct kernel_recording *recording, const struct proc_ids *processes) {
     struct kernel_stream *stream = &recording->stream, records;
     int fd = memfd_create("gecko-convert", MFD_CLOEXEC);
@@ -404,8 +408,8 @@ static void describe(struct kernel_recording *recording, const struct proc_ids *
     if (fd >= 0) close(fd);
 }
 
-/* Begins to record what runs already. What begins while processes are described is told twice then, and nothing is
- * missed. */
+/* Begins to record running processes. Recording begins before they are described, so a process that starts meanwhile
+ * may be described twice, but none is missed. */
 static void attach_running(struct kernel_recording *recording, const struct proc_ids *processes) {
     struct proc_ids all = {0};
     kernel_events_enable(&recording->events);
@@ -418,7 +422,7 @@ static void attach_running(struct kernel_recording *recording, const struct proc
     proc_ids_fini(&all);
 }
 
-/* Call it after the kernel's list of symbols told nothing. */
+/* Returns why the kernel's functions have no names. Call this after its list of symbols turned out to be useless. */
 static const char *nameless_kernel_reason(void) {
     char first;
     if (!regular_file_start("/proc/kallsyms", &first, sizeof first).bytes_count)
@@ -444,7 +448,8 @@ void kernel_recording_add(struct kernel_recording *recording, pid_t task, struct
     if (error) fail(recording, error, refused, failure);
 }
 
-/* Small parts are not compressed well, and what is not written is lost if this program is killed. */
+/* Writes the buffer when it is half full or a second old: small parts compress badly, and unwritten data is lost if
+ * this program is killed. */
 static void flush_periodically(struct kernel_recording *recording) {
     enum { FLUSHED_BYTES_MIN = STREAM_BUFFER_BYTES / 2, FLUSH_NS = 1000000000 };
     uint64_t time_ns = now_ns(CLOCK_MONOTONIC);

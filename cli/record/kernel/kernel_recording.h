@@ -1,24 +1,24 @@
-/* Records by the kernel, through perf_event_open: samples with stacks, and what tasks do. The result is a perf.data
+/* Records with the kernel, through perf_event_open: samples with stacks, and what tasks do. The result is a perf.data
  * stream, as `perf record -o -` writes it. */
 #pragma once
 
 #include "kernel_events.h"
 
 struct kernel_recording_options {
-    struct kernel_event_options events; /* stack_bytes 0: as much as the rings are good for */
+    struct kernel_event_options events; /* stack_bytes 0: as much as the rings can hold */
     const char *const *command;         /* the program and its arguments, for the header; borrowed */
     size_t command_count;
 };
 
-/* The last processes that began without executing a program, or that named themselves. Servers give those titles in
- * place of their arguments, after they have begun. */
+/* The last processes that began without executing a program, or that named themselves. Servers replace the arguments of
+ * such processes with titles shortly after they begin. */
 struct kernel_forks {
     struct kernel_fork {
         uint32_t pid; /* 0: none, or it has executed a program */
         uint64_t time_ns;
     } rows[256];
-    uint64_t begun_count; /* tasks that have begun; a task's number modulo the size of `rows` is its row */
-    uint64_t written_count;
+    uint64_t begun_count;   /* processes so far; a process's number modulo the size of `rows` is its row */
+    uint64_t written_count; /* processes whose titles were written or dropped */
 };
 
 struct kernel_recording {
@@ -29,14 +29,14 @@ struct kernel_recording {
     struct kernel_stream stream;
     uint64_t flushed_ns; /* when the stream was last written, on CLOCK_MONOTONIC */
     uint64_t sample_count;
-    uint64_t lost_count;           /* records that found no room; so far those that the kernel has told of */
+    uint64_t lost_count;           /* lost records that the kernel has reported so far */
     uint32_t executing;            /* the process that has just executed a program; 0: none */
-    uint64_t refused_count;        /* programs whose recording the kernel has ended as they began */
+    uint64_t refused_count;        /* programs that the kernel refused to record */
     uint64_t hidden_count;         /* processes whose mappings this user may not see */
     bool has_kernel;               /* the kernel's own code is sampled */
     bool lacks_kernel;             /* the kernel refuses to sample its own code */
-    const char *nameless_reason;   /* why the kernel's code, which is sampled, has no names; NULL: it has */
-    const char *permission_advice; /* what would allow it, if a failure is due to permissions; otherwise NULL */
+    const char *nameless_reason;   /* why the kernel's code, which is sampled, has no names; NULL: it has names */
+    const char *permission_advice; /* how to allow recording, after a failure due to permissions; otherwise NULL */
 };
 
 /* Opens the events for the tasks; system-wide: `tasks` is empty. Returns false after a failure. Call
@@ -46,16 +46,16 @@ bool kernel_recording_init(struct kernel_recording *recording, const struct kern
 void kernel_recording_fini(struct kernel_recording *recording);
 
 /* Writes the head of the stream to `fd`, which is borrowed. Recording begins at once, or when the tasks execute a
- * program. Processes that run already are described: these, or all if the recording is system-wide. Failures of
- * writing, now and later, are latched. */
+ * program. Describes the running processes: the given ones or, if the recording is system-wide, all. Failures to write,
+ * now and later, are latched. */
 void kernel_recording_begin(struct kernel_recording *recording, int fd, const struct proc_ids *processes,
                             struct failure *failure);
 
-/* Also records a task that is about to execute a program. Tasks that have ended need no files any more. A failure is
+/* Also records a task that is about to execute a program. Closes the files of tasks that have ended. A failure is
  * latched. */
 void kernel_recording_add(struct kernel_recording *recording, pid_t task, struct failure *failure);
 
-/* Takes the records that there are; to be called when the rings' poll_fd is readable, and often. They are written at
+/* Takes the records from the rings. Call this when the rings' poll_fd is readable, and often. Records are written at
  * most a second later. */
 void kernel_recording_take(struct kernel_recording *recording);
 

@@ -28,7 +28,8 @@ static bool add_row(struct kernel_rings *rings, int processor) {
     return true;
 }
 
-/* The list of processors looks like "0-3,6". Where /sys is missing, they are taken to be the first ones. */
+/* Adds a ring for each processor that is online. The list looks like "0-3,6". Without /sys, the first processors are
+ * assumed. */
 static int find_processors(struct kernel_rings *rings) {
     FILE *file = fopen("/sys/devices/system/cpu/online", "re");
     int first, last, count = file ? 0 : (int)sysconf(_SC_NPROCESSORS_ONLN);
@@ -75,7 +76,7 @@ static int open_ring(struct kernel_ring *ring, int poll_fd) {
                                    .exclude_hv = 1,
                                    .use_clockid = 1,
                                    .clockid = CLOCK_MONOTONIC,
-                                   .watermark = 1}; /* 0 bytes would be half of the ring */
+                                   .watermark = 1}; /* wakeup_watermark 0: half of the ring */
     struct epoll_event wanted = {.events = EPOLLIN};
     ring->fd = kernel_event_open(&attr, 0, ring->processor);
     return ring->fd < 0 || epoll_ctl(poll_fd, EPOLL_CTL_ADD, ring->fd, &wanted) ? errno : 0;

@@ -51,7 +51,7 @@ static void write_compressed(struct kernel_stream *stream) {
     }
 }
 
-/* perf does not read a compressed record of nothing. */
+/* Writes nothing if the buffer is empty: perf cannot read an empty compressed record. */
 void kernel_stream_flush(struct kernel_stream *stream) {
     if (!stream->bytes_count) return;
     if (stream->compressor)

@@ -11,21 +11,21 @@
 /* The size of a record is a u16. */
 enum { STREAM_RECORD_BYTES_MAX = 65535 };
 
-/* What records of a kind that the kernel writes too end with: pid and tid, time, processor, and id. */
+/* The trailer of records of the types that the kernel writes, too: pid and tid, time, processor, and id. */
 enum { STREAM_TRAILER_BYTES = 32 };
 
 /* At most this much is compressed at a time. */
 enum { STREAM_BUFFER_BYTES = 1024 * 1024 };
 
-/* Copies of stacks are much alike, and a higher level makes them hardly smaller. */
+/* Copied stacks are very similar, so a higher level makes them hardly smaller. */
 enum { STREAM_COMPRESSION_LEVEL = 1 };
 
 struct kernel_stream {
     int fd;                  /* borrowed */
     struct failure *failure; /* borrowed; after a failure nothing is written */
-    char *bytes;             /* what is not written yet */
+    char *bytes;             /* bytes that are not written yet */
     size_t bytes_count;
-    size_t record_at;               /* where the record begins that is being appended */
+    size_t record_at;               /* where the record that is being appended begins */
     struct ZSTD_CCtx_s *compressor; /* NULL: the stream is not compressed yet */
     uint64_t written_bytes;
 };
@@ -44,22 +44,22 @@ void kernel_stream_name(struct kernel_stream *stream, const char *name);
 void kernel_stream_string(struct kernel_stream *stream, const char *string);
 /* Ends the record with zeros up to a multiple of 8 bytes. */
 void kernel_stream_end(struct kernel_stream *stream);
-/* Ends a record of a kind that the kernel writes too: of no thread and no event, with its time, or 0 if it tells of
- * what was before. */
+/* Ends a record of a type that the kernel writes, too, with a trailer that has no thread and no event. A time of 0
+ * means before the recording. */
 void kernel_stream_end_dated(struct kernel_stream *stream, uint64_t time_ns);
 
-/* Appends bytes as they are: a record of tracing data, which is not padded, and what follows it. */
+/* Appends the bytes unchanged: a record of tracing data, which is not padded, and the data after it. */
 void kernel_stream_raw(struct kernel_stream *stream, const void *bytes, size_t bytes_count);
 
-/* Appends the whole file, which has records of another stream. */
+/* Appends the whole file, which holds the records of another stream. */
 void kernel_stream_copy(struct kernel_stream *stream, int fd);
 
-/* Returns where a record that the kernel has written can be copied to; call kernel_stream_commit with its size then. */
+/* Returns room for a record of the kernel. Copy the record there, then call kernel_stream_commit with its size. */
 char *kernel_stream_reserve(struct kernel_stream *stream);
 void kernel_stream_commit(struct kernel_stream *stream, size_t bytes_count);
 
-/* Begins to compress: from here on, records are within compressed ones, which together have one zstd stream. The
- * feature that tells so must have been appended. */
+/* Begins to compress: later records are inside compressed records, which together make up one zstd stream. Append the
+ * feature that announces this first. */
 void kernel_stream_compress(struct kernel_stream *stream);
 
 void kernel_stream_flush(struct kernel_stream *stream);

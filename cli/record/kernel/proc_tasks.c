@@ -45,7 +45,7 @@ bool proc_ids_read(struct proc_ids *ids, const char *path) {
 
 void proc_ids_fini(struct proc_ids *ids) { free(ids->values); }
 
-/* Reads a file of one line. Returns false if there is none. */
+/* Reads the first line of a file. Returns false if there is none. */
 static bool read_line(const char *path, char *line, size_t capacity_bytes) {
     FILE *file = fopen(path, "re");
     bool is_good = file && fgets(line, (int)capacity_bytes, file);
@@ -81,7 +81,7 @@ size_t proc_command_field(pid_t pid, const char *name, char field[COMMAND_FIELD_
 
 /* ---- Records. ---- */
 
-/* Tells the name of a thread, and the command line of its process if it is the first one. */
+/* Appends the name of a thread and, for the main thread, the command line of its process. */
 static void append_name(struct kernel_stream *stream, pid_t pid, pid_t tid, const char *name, uint64_t time_ns) {
     kernel_stream_begin(stream, PERF_RECORD_COMM, 0);
     kernel_stream_u32(stream, (uint32_t)pid);
@@ -165,7 +165,7 @@ static bool append_maps(struct kernel_stream *stream, pid_t pid) {
                            &mapped->start, &mapped->end, permissions, &mapping.file_offset, &mapped->major,
                            &mapped->minor, &mapped->inode, &name_at);
         mapping.is_code = permissions[2] == 'x';
-        /* Of other mappings, only those of files are of use, as they have call frame information. */
+        /* Mappings that are not code are useful only if they are of files, which have call frame information. */
         if (count < 7 || (!mapping.is_code && line[name_at] != '/')) continue;
         mapped->path = line[name_at] ? line + name_at : "//anon";
         append_mapping(stream, &mapping, PERF_RECORD_MISC_USER);
@@ -208,7 +208,7 @@ bool proc_process_append(struct kernel_stream *stream, pid_t pid) {
 
 /* ---- The kernel. ---- */
 
-/* `path`: the notes of the kernel or a module. */
+/* Reads the build id from the notes of the kernel or of a module. */
 static void read_build_id(const char *path, struct code_mapping *mapping) {
     char id[KERNEL_BUILD_ID_BYTES_MAX];
     size_t id_bytes = kernel_build_id_read(path, id);

@@ -1,11 +1,12 @@
-/* Describes what is on the machine already, as perf does, by records that the kernel writes only of what begins. */
+/* Describes running processes and the kernel, as perf does, with records that the kernel itself writes only for what
+ * begins later. */
 #pragma once
 
 #include <sys/types.h>
 
 #include "kernel_stream.h"
 
-/* Numbers that a folder has as names: processes in /proc, threads in /proc/PID/task. */
+/* The numbers in a folder of /proc: processes in /proc, threads in /proc/PID/task. */
 struct proc_ids {
     pid_t *values;
     size_t count;
@@ -26,13 +27,14 @@ enum { COMMAND_FIELD_BYTES_MAX = 4096 };
  * program of another name by now. */
 size_t proc_command_field(pid_t pid, const char *name, char field[COMMAND_FIELD_BYTES_MAX]);
 
-/* Tells the name and the command line that the process has now, unless it has ended. */
+/* Appends the current name and command line of the process, unless it has ended. */
 void proc_title_append(struct kernel_stream *stream, pid_t pid, uint64_t time_ns);
 
-/* Returns the number of the process that started this one, or that has taken its place; 0: none, or unknown. */
+/* Returns the pid of the parent; 0: none, or unknown. */
 pid_t proc_parent(pid_t pid);
 
-/* Returns the number of the process that has the thread; `id` itself if there is none, or it is one. */
+/* Returns the pid of the process that the thread belongs to; `id` itself if it is a process or there is no such thread.
+ */
 pid_t proc_process_of(pid_t id);
 
 /* Appends records of the process's threads, names and mapped files. A process that has ended has none. Returns false if
