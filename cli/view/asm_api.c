@@ -6,10 +6,11 @@
 #include "native_library.h"
 #include "native_service.h"
 
-/* At most so much of a function is shown. The largest functions of large programs have some hundreds of kilobytes. */
+/* The most code of a function that is shown. The largest functions of large programs have some hundreds of kilobytes.
+ */
 enum { CODE_BYTES_MAX = 1 << 20 };
 
-/* What the request asks for, relative to the start of the library. */
+/* The code that is requested, relative to the start of the library. */
 struct code_request {
     uint32_t start;
     uint32_t size_bytes;

@@ -80,9 +80,7 @@ bool browser_open(struct browser *browser, const char *address) {
     struct text commands = text_of(variable && *variable ? variable : "xdg-open");
     int error = ENOENT;
     *browser = (struct browser){.pid = 0};
-    while (commands.bytes_count && error) {
-        error = start_command(browser, text_take_until(&commands, ':'), address);
-    }
+    while (commands.bytes_count && error) error = start_command(browser, text_take_until(&commands, ':'), address);
     errno = error;
     return !error;
 }

@@ -13,6 +13,6 @@ struct browser {
 
 /* Starts the first command of the variable BROWSER that can be started, or xdg-open if the variable is not set. The
  * variable holds commands separated by colons. "%s" in a command stands for the address; without it, the address is the
- * last argument. The program is a child of the caller. It has a session of its own, so Ctrl-C does not reach it, and
+ * last argument. The program is a child of the caller. It has its own session, so Ctrl-C does not reach it, and
  * default signal handling. Returns false with errno set if nothing can be started. */
 bool browser_open(struct browser *browser, const char *address);

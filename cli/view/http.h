@@ -1,4 +1,4 @@
-/* Requests and responses, whatever library carries them. */
+/* Requests and responses, independent of the HTTP library. */
 #pragma once
 
 #include <stddef.h>

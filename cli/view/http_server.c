@@ -12,7 +12,7 @@
 enum {
     CONNECTION_COUNT_MAX = 256,
     CONNECTION_BYTES_MAX = 32 * 1024, /* memory of a connection: for headers, and for what is sent at a time */
-    STANDSTILL_S_MAX = 30,
+    INACTIVITY_S_MAX = 30,
     BODIES_BYTES_MAX = 64 << 20 /* bodies of all requests together */
 };
 
@@ -122,7 +122,7 @@ static void add_headers(struct MHD_Response *made, const struct http_response *r
     MHD_add_response_header(made, "Access-Control-Allow-Private-Network", "true");
 }
 
-/* MHD_NO closes the connection without an answer. */
+/* Sends the response. After a failure, MHD_NO closes the connection without an answer. */
 static enum MHD_Result queue_response(struct MHD_Connection *connection, const struct http_response *response) {
     struct MHD_Response *made = make_body(response);
     if (!made) return MHD_NO;
@@ -183,7 +183,7 @@ static void complete(void *context, struct MHD_Connection *connection, void **ex
     atomic_fetch_sub(&server->active_count, 1);
 }
 
-/* Paths are compared as they were sent. */
+/* Leaves percent-encoded paths alone: they are compared as they were sent. */
 static size_t keep_escapes(void *context, struct MHD_Connection *connection, char *text) {
     (void)context;
     (void)connection;
@@ -198,12 +198,12 @@ struct http_server *http_server_start(int socket, const struct http_site *site) 
     server->site = *site;
     memory_limit_init(&server->bodies, BODIES_BYTES_MAX);
     atomic_store(&server->last_end_ns, monotonic_now_ns());
-    /* With epoll, libmicrohttpd would not see a client's end that comes with its last bytes. */
+    /* With epoll, libmicrohttpd misses that a client closes the connection together with its last bytes. */
     server->daemon =
         MHD_start_daemon(MHD_USE_POLL_INTERNAL_THREAD, 0, NULL, NULL, handle, server, MHD_OPTION_LISTEN_SOCKET, socket,
                          MHD_OPTION_THREAD_POOL_SIZE, (unsigned)HTTP_THREAD_COUNT, MHD_OPTION_CONNECTION_LIMIT,
                          (unsigned)CONNECTION_COUNT_MAX, MHD_OPTION_CONNECTION_MEMORY_LIMIT,
-                         (size_t)CONNECTION_BYTES_MAX, MHD_OPTION_CONNECTION_TIMEOUT, (unsigned)STANDSTILL_S_MAX,
+                         (size_t)CONNECTION_BYTES_MAX, MHD_OPTION_CONNECTION_TIMEOUT, (unsigned)INACTIVITY_S_MAX,
                          MHD_OPTION_STRICT_FOR_CLIENT, 1, MHD_OPTION_UNESCAPE_CALLBACK, keep_escapes, NULL,
                          MHD_OPTION_NOTIFY_COMPLETED, complete, server, MHD_OPTION_END);
     if (server->daemon) return server;

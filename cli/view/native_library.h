@@ -1,5 +1,5 @@
-/* A library that the profile names, opened for its symbols, lines and code. For the child processes of the native
- * service alone. */
+/* A library that the profile names, opened for its symbols, lines and code. Only child processes of the native service
+ * use this. */
 #pragma once
 
 #include "libconvert/base/arena.h"
@@ -10,7 +10,7 @@ struct native_library {
     struct library_symbols symbols;
 };
 
-/* A function that runs at an address, with the line that runs. Empty texts and 0 are unknown. */
+/* A function at an address, with the source line. Empty texts and 0 are unknown. */
 struct native_call {
     struct text function;
     struct text file;

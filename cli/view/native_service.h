@@ -16,10 +16,10 @@ enum { NATIVE_CHILDREN_MAX = 8 };
 struct native_service {
     const struct served_profile *profiles; /* a list; borrowed; set it before the first question */
     struct debug_folders folders;          /* borrowed */
-    const struct memory_limit *memory;     /* what children may take; borrowed; may be NULL */
-    bool asks_servers; /* the servers of DEBUGINFOD_URLS, for source files; set it after native_service_init */
+    const struct memory_limit *memory;     /* limit of each child; borrowed; may be NULL */
+    bool asks_servers; /* ask the servers of DEBUGINFOD_URLS for source files; set it after native_service_init */
     struct source_search sources;        /* borrowed */
-    pthread_mutex_t mutex;               /* guards what follows */
+    pthread_mutex_t mutex;               /* guards the members below */
     pid_t children[NATIVE_CHILDREN_MAX]; /* pids of working children; 0: the slot is free */
     bool is_cancelled;
 };
@@ -38,7 +38,7 @@ typedef void native_write(const struct native_service *service, const struct doc
 void native_service_answer(struct native_service *service, native_write *write, struct text body,
                            struct http_response *response);
 
-/* Answers a request that has been read already, as native_service_answer does. */
+/* Answers a request that has already been read, as native_service_answer does. */
 void native_service_ask(struct native_service *service, native_write *write, const struct document *request,
                         struct http_response *response);
 

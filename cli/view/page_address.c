@@ -3,7 +3,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-/* ---- Parts. Each writes to a stream in memory. ---- */
+/* ---- Parts of addresses. ---- */
 
 /* Writes the text percent-encoded, as one part of a path or a query. */
 static void put_encoded(FILE *out, struct text text) {
@@ -15,15 +15,15 @@ static void put_encoded(FILE *out, struct text text) {
     }
 }
 
-/* Writes the encoded address of that name on this server; an empty name stands for the server itself. */
+/* Writes the encoded address of the name on this server; an empty name stands for the server itself. */
 static void put_served(FILE *out, const struct site *site, const char *name) {
     char address[SITE_HOST_BYTES + SITE_TOKEN_DIGITS + SITE_PROFILE_NAME_BYTES + 16];
     snprintf(address, sizeof address, "http://%s/%s%s%s", site->host, site->token, *name ? "/" : "", name);
     put_encoded(out, text_of(address));
 }
 
-/* Writes the encoded address of a page that shows that thread of the profile. The viewer compares two pages. It only
- * reads their paths, which must begin at the root. */
+/* Writes the encoded address of a page that shows the compared thread of the profile. The viewer compares two pages. It
+ * reads only their paths, which must begin at the root. */
 static void put_page(FILE *out, const struct site *site, const struct served_profile *served, unsigned number) {
     char name[SITE_PROFILE_NAME_BYTES], *page = NULL;
     size_t page_bytes;

@@ -55,7 +55,7 @@ static void convert(struct profile_loading *loading, struct served_profile *serv
     struct gecko_convert_result result;
     conversion_run(&options, &ends, &result, NULL);
     input_close(input);
-    /* Nothing was written of an input that cannot be read, so it can still be served as it is. */
+    /* If the input cannot be read, nothing was written, so it can still be served unchanged. */
     if (result.status != GECKO_CONVERT_BAD_INPUT) served_profile_finish(served);
     /* If memory ran out for the compressed profile, the conversion only knows that its write function failed. */
     if (loading->failure->code != FAILURE_MEMORY) report_take_failure(loading->failure, &result);
@@ -79,7 +79,7 @@ static bool holds_profile(const struct profile_loading *loading, struct input *i
     return !loading->options->convert.from && profile_is_likely(input_peek(input, PROBE_BYTES));
 }
 
-/* Returns whether options ask for another profile than the one in the file. */
+/* Returns whether options change the profile in the file. */
 static bool changes_profiles(const struct profile_loading *loading) {
     const struct gecko_convert_options *options = &loading->options->convert;
     return options->filter_count || options->folds_recursion || options->merge_threads || options->source_url_count ||
@@ -91,7 +91,7 @@ static bool is_regular_file(const char *path) {
     return stat(path, &status) == 0 && S_ISREG(status.st_mode);
 }
 
-/* Serves a finished profile that could not be read. The viewer opens profiles of more versions than are read here. */
+/* Serves a finished profile unchanged that could not be read: the viewer opens more versions of profiles. */
 static void serve_unread(struct profile_loading *loading, struct served_profile *served, const char *path) {
     struct report_text text = {.bytes_count = 0};
     if (loading->failure->code != FAILURE_INPUT || !is_regular_file(path)) return;
@@ -104,7 +104,8 @@ static void serve_unread(struct profile_loading *loading, struct served_profile 
     if (!failure_is_set(loading->failure)) print(loading, &text);
 }
 
-/* Loads a recording or a finished profile, depending on the file's first bytes, or all inputs together as one. */
+/* Loads a recording or a finished profile, depending on the file's first bytes. If is_together, loads all inputs as one
+ * profile. */
 static void load(struct profile_loading *loading, const char *path, bool is_together) {
     loading->input_path = path;
     struct served_profile *served =
@@ -171,7 +172,7 @@ static void print_contents(struct profile_loading *loading, const struct archive
     print(loading, &text);
 }
 
-/* Returns false if the input is not an archive that holds finished profiles. It can be opened again then. */
+/* Returns false if the input is not an archive that holds finished profiles. The input can then be opened again. */
 static bool load_archive(struct profile_loading *loading) {
     struct archive_contents contents = {0};
     struct input_member member;
@@ -197,7 +198,7 @@ static bool load_archive(struct profile_loading *loading) {
     return true;
 }
 
-/* ---- All of them. ---- */
+/* ---- All inputs. ---- */
 
 static bool is_profile_file(const struct profile_loading *loading, const char *path) {
     struct failure failure = {0};

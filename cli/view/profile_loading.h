@@ -11,15 +11,15 @@ enum shown_as {
 };
 
 struct profile_loading {
-    const struct options *options; /* they have at least one input */
-    struct failure *failure;       /* borrowed, as are all below */
-    struct memory_limit *memory;
-    struct command_output *output;   /* for progress and messages, which the option --quiet forbids */
+    const struct options *options;   /* borrowed; they have at least one input */
+    struct failure *failure;         /* borrowed */
+    struct memory_limit *memory;     /* borrowed */
+    struct command_output *output;   /* for progress and messages, unless --quiet is given; borrowed */
     const char *input_path;          /* the input that is being loaded, for messages about failures */
     struct served_profile *profiles; /* a list that the caller owns */
 };
 
-/* Loads the inputs: finished profiles, of which several are compared; an archive of finished profiles; and otherwise
- * recordings, which become one profile, or one each if the options ask for a comparison. Says on standard error what
- * was read. */
+/* Loads the inputs: finished profiles, several of which are compared; an archive of finished profiles; or recordings,
+ * which become one profile, or one each if the options ask for a comparison. Prints on standard error what was read.
+ */
 enum shown_as profile_loading_run(struct profile_loading *loading);

@@ -110,7 +110,7 @@ void served_profile_inspect(void *context, const struct profile *profile) {
         source->is_looked_up = true;
     }
     inspect_threads(served, profile);
-    bool is_time = profile->meta.weight_type == WEIGHT_TRACING_MS; /* whatever event measured it */
+    bool is_time = profile->meta.weight_type == WEIGHT_TRACING_MS; /* the event that measured it does not matter */
     served->unit = is_time ? TEXT("ms") : arena_copy(&served->memory, profile_weight_unit(&profile->meta));
 }
 
@@ -126,15 +126,14 @@ bool served_profile_write(void *context, const void *bytes, size_t bytes_count) 
 
 /* ---- Finished profiles. ---- */
 
-/* A profile may have millions of values. Only those that name files are kept. Depths count
- * lists, too. */
+/* A profile may have millions of values. Only those that name files are kept. Lists count towards the depth, too. */
 static bool wants_member(unsigned depth, struct text key) {
     static const struct {
         unsigned depth;
         struct text key;
-    } wanted[] = {{1, {"libs", 4}},   {1, {"shared", 6}},  {2, {"stringArray", 11}}, {2, {"sources", 7}},
-                  {3, {"name", 4}},   {3, {"path", 4}},    {3, {"debugName", 9}},    {3, {"breakpadId", 10}},
-                  {3, {"codeId", 6}}, {3, {"filename", 8}}};
+    } wanted[] = {{1, TEXT("libs")},   {1, TEXT("shared")},  {2, TEXT("stringArray")}, {2, TEXT("sources")},
+                  {3, TEXT("name")},   {3, TEXT("path")},    {3, TEXT("debugName")},   {3, TEXT("breakpadId")},
+                  {3, TEXT("codeId")}, {3, TEXT("filename")}};
     for (size_t i = 0; i < sizeof wanted / sizeof *wanted; i++)
         if (wanted[i].depth == depth && text_equal(wanted[i].key, key)) return true;
     return false;
@@ -201,7 +200,7 @@ void served_profile_read(struct served_profile *served, struct input *input) {
     served_profile_finish(served);
 }
 
-/* ---- Asking. ---- */
+/* ---- Looking up. ---- */
 
 const struct lib *served_profile_lib(const struct served_profile *list, struct text debug_name,
                                      struct text breakpad_id) {

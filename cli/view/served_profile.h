@@ -21,7 +21,7 @@ struct served_thread {
     struct text name;
     struct text process_name;
     double cpu;            /* processor time, in the same unit for all threads of a profile; 0: unknown */
-    uint64_t sample_count; /* idle ones do not count, as far as the profile tells them */
+    uint64_t sample_count; /* without idle samples, as far as the profile marks them */
 };
 
 struct served_profile {
@@ -37,13 +37,13 @@ struct served_profile {
     struct served_profile *next; /* owned; NULL: this is the last one */
 };
 
-/* Creates an empty profile behind the last one of the list, which may be empty. What fills it later latches failures in
- * `failure`, which is borrowed, as is the name. Returns NULL if memory ran out (latched). */
+/* Appends an empty profile to the list, which may be empty. `failure` and the name are borrowed; functions that fill
+ * the profile latch failures in `failure`. Returns NULL if memory ran out (latched). */
 struct served_profile *served_profile_append(struct served_profile **list, struct text name, struct failure *failure);
 void served_profile_destroy_all(struct served_profile *list); /* NULL is allowed */
 
-/* Fill the empty served profile from a conversion. The first function is the conversion's `inspect`, the second one its
- * write function; `context` is the struct served_profile. Call served_profile_finish after the conversion. */
+/* Fill the empty served profile from a conversion. The first function is the conversion's `before_writing`, the second
+ * one its write function; `context` is the struct served_profile. Call served_profile_finish after the conversion. */
 void served_profile_inspect(void *context, const struct profile *profile);
 bool served_profile_write(void *context, const void *bytes, size_t bytes_count);
 void served_profile_finish(struct served_profile *served);

@@ -79,12 +79,12 @@ struct route {
 };
 
 static const struct route profile_route = {.method = HTTP_GET, .answer = answer_profile};
-static const struct route archive_route = {{SITE_ARCHIVE_NAME, sizeof SITE_ARCHIVE_NAME - 1}, HTTP_GET, answer_archive};
+static const struct route archive_route = {TEXT(SITE_ARCHIVE_NAME), HTTP_GET, answer_archive};
 
 static const struct route routes[] = {
-    {{"/symbolicate/v5", 15}, HTTP_POST, answer_symbolicate},
-    {{"/source/v1", 10}, HTTP_POST, answer_source},
-    {{"/asm/v1", 7}, HTTP_POST, answer_asm},
+    {TEXT("/symbolicate/v5"), HTTP_POST, answer_symbolicate},
+    {TEXT("/source/v1"), HTTP_POST, answer_source},
+    {TEXT("/asm/v1"), HTTP_POST, answer_asm},
 };
 
 /* Takes equally long for every wrong token, so that the time does not reveal how much of a guess is right. */
@@ -106,7 +106,7 @@ static const struct route *find_route(const struct site *site, struct text path)
     return find_profile(site, rest) ? &profile_route : NULL;
 }
 
-/* ---- Who may ask. ---- */
+/* ---- Access. ---- */
 
 static bool is_for_this_host(const struct site *site, const struct http_request *request) {
     return request->host_count == 1 && text_equal(request->host, text_of(site->host));
@@ -126,7 +126,7 @@ static bool refuse(struct http_response *response, enum http_status status, cons
 static bool admit_to_route(const struct route *route, const struct http_request *request,
                            struct http_response *response) {
     if (request->method == route->method) return true;
-    /* Browsers send such a request before some requests to another origin. */
+    /* Browsers send a preflight request before some requests to another origin. */
     if (request->method == HTTP_OPTIONS && request->origin_count) return true;
     return refuse(response, HTTP_WRONG_METHOD, "This path does not take such requests.\n");
 }

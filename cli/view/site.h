@@ -1,8 +1,8 @@
-/* What is served, and to whom: every decision about a request is made here.
+/* Decides about every request: what is served, and to whom.
  *
  *     GET  /TOKEN/profile.json       the profile
  *     GET  /TOKEN/profile-N.json     the N-th profile of several, N from 2 on
- *     GET  /TOKEN/profiles.zip       an archive of profiles, instead
+ *     GET  /TOKEN/profiles.zip       instead, an archive of profiles
  *     POST /TOKEN/symbolicate/v5     names of functions at addresses
  *     POST /TOKEN/source/v1          a source file that the profile names
  *     POST /TOKEN/asm/v1             the instructions of a function
@@ -35,7 +35,7 @@ struct site {
  * random bytes. */
 bool site_init(struct site *site, uint16_t port);
 
-/* Writes the last part of the path of that profile, which are numbered from 1. */
+/* Writes the last part of the path of a profile. Profiles are numbered from 1. */
 void site_profile_name(unsigned number, char name[SITE_PROFILE_NAME_BYTES]);
 
 /* The functions of an http_site, whose `context` is a struct site. Thread-safe. */

@@ -73,7 +73,7 @@ struct wanted_source {
     struct text name; /* in the profile */
     struct text path;
     struct text build_id; /* the library whose debug information names it; empty: unknown */
-    bool is_vouched;      /* there is such a library */
+    bool is_vouched;      /* debug information names the file */
 };
 
 static int fetch_source(const struct wanted_source *wanted, struct stat *status, enum source_outcome *outcome) {
@@ -86,7 +86,7 @@ static int fetch_source(const struct wanted_source *wanted, struct stat *status,
     return file;
 }
 
-/* Finds the file and reads it, as above. On SOURCE_MISSING, errno is set, too. */
+/* Finds the file and reads it, as read_bytes does. On SOURCE_MISSING, errno is set, too. */
 static enum source_outcome read_source(const struct native_service *service, const struct wanted_source *wanted,
                                        char **bytes, size_t *bytes_count) {
     struct stat status;
@@ -136,7 +136,7 @@ static void respond_with_file(const struct native_service *service, struct http_
     native_respond_error(response, HTTP_OK, message);
 }
 
-/* Returns whether the file can be somewhere: the viewer asks for what has a name on the web, too. */
+/* Returns whether the file can be on this machine. The viewer also asks for files with a name on the web. */
 static bool has_place(struct text name, struct text path) {
     char bytes[SOURCE_NAME_BYTES];
     return text_starts_with(path, TEXT("/")) || !text_equal(name, path) || source_name_local(name, bytes).bytes_count;

@@ -72,7 +72,7 @@ struct view {
     struct native_service native;
 };
 
-/* Prints a line on standard error. */
+/* Prints a message on standard error. */
 static void print_notice(struct view *view, const char *message) {
     struct failure failure = {0};
     failure_set(&failure, FAILURE_IO, "%s", message);
@@ -133,7 +133,7 @@ static bool prepare_viewer(struct view *view) {
 
 /* ---- The profiles. ---- */
 
-/* Says which threads the viewer compares. Whoever wants others can choose them with filters, or in the addresses. */
+/* Prints which threads the viewer compares. Users can choose others with filters, or in the addresses. */
 static void print_compared_threads(struct view *view) {
     struct report_text text = {.bytes_count = 0};
     report_append(&text, "comparing");
@@ -149,7 +149,7 @@ static void print_compared_threads(struct view *view) {
     if (!view->options->is_quiet) console_print(&text);
 }
 
-/* Says which profile cannot be subtracted from the first one. */
+/* Prints which profile has another unit than the first one, so that their difference means nothing. */
 static void print_unit_mismatch(struct view *view) {
     const struct served_profile *first = view->loading.profiles, *other = first->next;
     struct report_text text = {.bytes_count = 0};
@@ -190,8 +190,8 @@ static bool has_route_to(const struct sockaddr *address, socklen_t address_bytes
     return is_found;
 }
 
-/* Returns whether there is a way to other machines. Nothing is sent: connecting a datagram socket only looks for a
- * route. The addresses are those of documents, which no machine has. */
+/* Returns whether there is a route to other machines. Nothing is sent: connecting a datagram socket only looks up a
+ * route. The addresses are reserved for documentation, so no machine has them. */
 static bool has_route(void) {
     struct sockaddr_in version_4 = {.sin_family = AF_INET, .sin_port = htons(443)};
     struct sockaddr_in6 version_6 = {.sin6_family = AF_INET6, .sin6_port = htons(443)};

@@ -58,19 +58,19 @@ static const char *content_type_of(struct text path) {
         struct text end;
         const char *type;
     } types[] = {
-        {{".html", 5}, "text/html; charset=utf-8"},
-        {{".js", 3}, "text/javascript; charset=utf-8"},
-        {{".css", 4}, "text/css; charset=utf-8"},
-        {{".json", 5}, "application/json"},
-        {{".map", 4}, "application/json"},
-        {{".wasm", 5}, "application/wasm"},
-        {{".svg", 4}, "image/svg+xml"},
-        {{".png", 4}, "image/png"},
-        {{".jpg", 4}, "image/jpeg"},
-        {{".ico", 4}, "image/x-icon"},
-        {{".woff2", 6}, "font/woff2"},
-        {{".ftl", 4}, "text/plain; charset=utf-8"},
-        {{".txt", 4}, "text/plain; charset=utf-8"},
+        {TEXT(".html"), "text/html; charset=utf-8"},
+        {TEXT(".js"), "text/javascript; charset=utf-8"},
+        {TEXT(".css"), "text/css; charset=utf-8"},
+        {TEXT(".json"), "application/json"},
+        {TEXT(".map"), "application/json"},
+        {TEXT(".wasm"), "application/wasm"},
+        {TEXT(".svg"), "image/svg+xml"},
+        {TEXT(".png"), "image/png"},
+        {TEXT(".jpg"), "image/jpeg"},
+        {TEXT(".ico"), "image/x-icon"},
+        {TEXT(".woff2"), "font/woff2"},
+        {TEXT(".ftl"), "text/plain; charset=utf-8"},
+        {TEXT(".txt"), "text/plain; charset=utf-8"},
     };
     for (size_t i = 0; i < sizeof types / sizeof *types; i++)
         if (text_ends_with(path, types[i].end)) return types[i].type;

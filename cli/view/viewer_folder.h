@@ -13,6 +13,6 @@ struct viewer_folder {
 bool viewer_folder_open(struct viewer_folder *folder, const char *path, struct failure *failure);
 void viewer_folder_close(struct viewer_folder *folder);
 
-/* Answers with the file at that path of a URL, or with the front-end's page: the front-end finds its way by the path
+/* Answers with the file at that path of a URL, or with the front-end's page, because the front-end interprets paths
  * itself. Neither ".." nor a symbolic link leads out of the folder. Thread-safe. */
 void viewer_folder_answer(const struct viewer_folder *folder, struct text path, struct http_response *response);
