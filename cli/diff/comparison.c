@@ -7,8 +7,8 @@
 
 static const double MS_PER_S = 1000, PERCENT = 100;
 
-/* Of all rows together, and of a limit. At most 5 in 100 tables may list a change that is none, so fewer are meant to.
- */
+/* The confidence of the intervals of all rows together, and of a limit. At most 5 in 100 tables may list a change that
+ * is only noise, so the goal for tables is stricter. */
 static const double TABLE_CONFIDENCE = 0.98, LIMIT_CONFIDENCE = 0.95;
 
 struct row_key {
@@ -29,7 +29,7 @@ static const struct info_marker *find_marker(const struct run *run, struct text 
     return NULL;
 }
 
-/* Returns what an amount of the run is multiplied by. Amounts other than weights have no share. */
+/* Returns the factor for amounts of the run. Only weights can have PER_SHARE. */
 static double scale_of(const struct comparison *comparison, const struct run *run, enum per_kind per) {
     double weight = run->weights.all[comparison->runs->measure].sums.self;
     switch (per) {
@@ -45,9 +45,9 @@ static enum per_kind per_of_amount(const struct comparison *comparison) {
     return comparison->per == PER_SHARE ? PER_RUN : comparison->per;
 }
 
-/* Returns the variance of a weight by the drawing of samples: n samples, of which a share p was in the function, could
- * have had others there. If all weigh 1, this is n p (1 - p). If nothing else tells the noise, it is at least 1, also
- * of a function that is in all samples: when the first one was taken decides about one of them. */
+/* Returns the variance of a weight that is due to sampling. If all samples weigh 1, and a share p of n samples is in
+ * the function, this is n p (1 - p). If the noise between runs is unknown, the variance is at least that of one sample,
+ * even for a function that is in all samples: one sample more or less depends on when the first one was taken. */
 static double binomial_variance(const struct comparison *comparison, double weight, double variance,
                                 const struct weights *all) {
     bool knows_noise = estimate_knows_noise(comparison->runs->counts);
@@ -161,7 +161,7 @@ static void add_rows(struct comparison *comparison) {
 
 /* ---- Functions without a file. ---- */
 
-/* The rows of functions with one name and library: that without a file, and those with one. */
+/* The rows of functions with the same name and library: the one without a file, and those with one. */
 struct namesakes {
     struct comparison_row *bare; /* NULL: none */
     struct comparison_row *with_file;
@@ -185,8 +185,8 @@ static void join_namesakes(struct comparison *comparison, const struct namesakes
     }
 }
 
-/* A run without debug information knows no files, so a function without one is the only one of its name and library
- * that has a file, unless a run tells both apart. */
+/* Joins a function without a file with the only function of its name and library that has one, because a run without
+ * debug information has no files. Does not join them if some run has both. */
 static void join_functions_without_file(struct comparison *comparison) {
     struct row_table keys;
     struct column all; /* struct namesakes */
@@ -229,7 +229,7 @@ static void estimate_cell(struct comparison *comparison, struct cell *cell, doub
     cell->stands_out = cell->lower > 0 || cell->upper < 0;
 }
 
-/* Calls are of all cells that have values. */
+/* Visits all cells that have values. */
 #define FOR_EACH_CELL(comparison, row_number, cell)                                                              \
     for (size_t row_number = 0; row_number < (comparison)->rows.count; row_number++)                             \
         for (struct cell *first_ = ((struct comparison_row *)column_at(&(comparison)->rows, row_number))->cells, \
@@ -325,7 +325,7 @@ static const struct {
     [LIMIT_DURATION] = {ROW_DURATION, CELL_VALUE},
 };
 
-/* Returns the quantity of the limit's marker or counter, or the duration; without values if there is none. */
+/* Returns the quantity of the limit's marker or counter, or of the duration; without values if there is none. */
 static struct quantity find_quantity(struct comparison *comparison, const struct limit *limit) {
     COLUMN_EACH(struct comparison_row, row, &comparison->rows) {
         if (row->kind != sources[limit->subject].kind) continue;
@@ -335,7 +335,7 @@ static struct quantity find_quantity(struct comparison *comparison, const struct
     return (struct quantity){0};
 }
 
-/* Returns what a weight is multiplied by to become milliseconds. Latches FAILURE_USAGE if that is not known. */
+/* Returns the factor from weights to milliseconds. Latches FAILURE_USAGE if it is not known. */
 static double ms_per_unit(const struct comparison *comparison, const struct run *run, const struct limit *limit) {
     if (text_equal(comparison->runs->unit, TEXT("ms"))) return 1;
     bool is_known =

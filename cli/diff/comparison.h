@@ -19,7 +19,7 @@ enum cell_kind {
 
 struct cell {
     double *values;    /* one for each run; NULL: not known, or the row has no such cell */
-    double *variances; /* how much sampling makes each value vary; NULL: values are exact */
+    double *variances; /* variance of each value due to sampling; NULL: values are exact */
     struct estimate estimate;
     double lower; /* ends of the interval of the change */
     double upper;
@@ -31,8 +31,8 @@ struct comparison_row {
     struct text name;
     struct text library; /* empty: unknown */
     struct text file;    /* empty: unknown */
-    bool has_namesake;   /* it is a function, and one in another file has its name and library */
-    size_t timed_count;  /* runs that have durations of it, if it is a marker */
+    bool has_namesake;   /* for a function: another file has one with its name and library */
+    size_t timed_count;  /* for a marker: number of runs in which it has durations */
     struct cell cells[CELL_COUNT_MAX];
 };
 
@@ -71,15 +71,15 @@ const char *comparison_state(const struct cell *cell);
 
 enum verdict { VERDICT_PASSED, VERDICT_FAILED, VERDICT_MISSING };
 
-/* How a limit was kept. Without a match, only the verdict is set. */
+/* The outcome of a limit. If nothing matched, only the verdict is set. */
 struct outcome {
     enum verdict verdict;
     double base; /* in the unit of the limit, except for a percentage of the base */
     double head;
-    double change;    /* or the head, if the limit is no change; both in the unit of the limit */
-    double lower;     /* its lower bound */
+    double change;    /* in the unit of the limit; the head if the limit is not of a change */
+    double lower;     /* lower bound of `change` */
     struct text unit; /* unit of base and head; "%": percent of all samples */
 };
 
-/* `group` is the number of the runs' group, if the limit is of functions. */
+/* Judges the limit. If it is of functions, `group` is the number of their group in the runs. */
 struct outcome comparison_judge(struct comparison *comparison, const struct limit *limit, size_t group);

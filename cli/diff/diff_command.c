@@ -1,4 +1,4 @@
-/* gecko-convert diff: what changed between two sides of runs, and whether it may. */
+/* gecko-convert diff: shows what changed between two sides of runs, and checks limits. */
 #include <string.h>
 #include <unistd.h>
 

@@ -5,12 +5,6 @@
 
 enum { DIFF_VERSION = 1 };
 
-/* The members of rows, by their cells. */
-struct cell_key {
-    const char *key;
-    enum cell_kind cell;
-};
-
 static void write_cell(struct json *json, const char *key, const struct cell *cell) {
     json_key(json, key);
     if (!cell->values) {
@@ -38,11 +32,11 @@ static bool is_shown(const struct comparison_row *row, bool shows_all) {
 
 static void write_rows(struct json *json, const char *key, const struct comparison *comparison, enum row_kind kind,
                        bool shows_all) {
-    static const struct cell_key keys[][CELL_COUNT_MAX] = {
-        [ROW_FUNCTION] = {{"self", CELL_SELF}, {"total", CELL_TOTAL}},
-        [ROW_MARKER] = {{"count", CELL_COUNT}, {"medianMs", CELL_MEDIAN}, {"p95Ms", CELL_P95}},
-        [ROW_COUNTER] = {{"value", CELL_VALUE}},
-        [ROW_DURATION] = {{"durationMs", CELL_VALUE}},
+    static const char *const keys[][CELL_COUNT_MAX] = {
+        [ROW_FUNCTION] = {[CELL_SELF] = "self", [CELL_TOTAL] = "total"},
+        [ROW_MARKER] = {[CELL_COUNT] = "count", [CELL_MEDIAN] = "medianMs", [CELL_P95] = "p95Ms"},
+        [ROW_COUNTER] = {[CELL_VALUE] = "value"},
+        [ROW_DURATION] = {[CELL_VALUE] = "durationMs"},
     };
     json_key_array_begin(json, key);
     COLUMN_EACH(const struct comparison_row, row, &comparison->rows) {
@@ -52,8 +46,7 @@ static void write_rows(struct json *json, const char *key, const struct comparis
         if (kind == ROW_FUNCTION) json_key_text_or_null(json, "library", row->library);
         if (kind == ROW_FUNCTION) json_key_text_or_null(json, "file", row->file);
         if (kind == ROW_COUNTER) json_key_text_or_null(json, "unit", row->file);
-        for (size_t j = 0; j < CELL_COUNT_MAX && keys[kind][j].key; j++)
-            write_cell(json, keys[kind][j].key, &row->cells[keys[kind][j].cell]);
+        for (size_t j = 0; j < CELL_COUNT_MAX && keys[kind][j]; j++) write_cell(json, keys[kind][j], &row->cells[j]);
         json_object_end(json);
     }
     json_array_end(json);

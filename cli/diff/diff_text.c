@@ -148,7 +148,7 @@ static void append_cell(struct chunk_list *text, const struct comparison_row *ro
     const struct estimate *estimate = &cell->estimate;
     char base[NUMBER_BYTES], head[NUMBER_BYTES], change[NUMBER_BYTES], lower[NUMBER_BYTES], upper[NUMBER_BYTES];
     char interval[2 * NUMBER_BYTES + 8], relative[NUMBER_BYTES];
-    /* Only shares have their unit in the columns; that of others is in the heading. */
+    /* Only percentages have their unit in the columns. Other units are in the heading. */
     struct text shown_unit = text_equal(unit, TEXT("%")) ? unit : (struct text){0};
     number_format(estimate->base, shown_unit, false, base);
     number_format(estimate->head, shown_unit, false, head);
@@ -184,7 +184,7 @@ static void append_heading(struct chunk_list *text, const struct list *list, str
         chunk_list_format(text, "  %10s  %10s  %10s  %9s  %-24s\n", "base", "head", "change", "", "interval");
 }
 
-/* Returns the number by which percentages are shown. */
+/* Returns the cell with its shares in percent. */
 static struct cell in_percent(const struct cell *cell, struct text unit) {
     struct cell shown = *cell;
     if (!text_equal(unit, TEXT("%"))) return shown;

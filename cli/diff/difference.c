@@ -12,7 +12,7 @@
 #include "writer/emitter.h"
 #include "writer/sink.h"
 
-/* The counts of a stack, of the base and the head. */
+/* The counts of a stack in the base and the head. */
 struct counts {
     double of_side[2];
 };
@@ -55,7 +55,7 @@ static void take_side(struct difference *difference, const struct runs *runs, co
     convert.output_path = NULL;
     convert.keeps_output = true;
     convert.format = emitter_collapsed.name;
-    /* A profile tells what code is the kernel's. */
+    /* A profile marks the code of the kernel and generated code. */
     if (difference->emitter != &emitter_collapsed) convert.frames = "comm,kernel,jit";
     struct gecko_convert_result result;
     conversion_run(&convert, &(struct conversion_ends){.runs = &over}, &result, NULL);
@@ -94,7 +94,7 @@ static struct input *open_text(void *context, struct failure *failure) {
     return input_from_memory(*(struct text *)context, 0, failure);
 }
 
-/* The reader of collapsed stacks makes the profile of a difference. */
+/* Makes a profile of the difference with the reader of collapsed stacks. */
 static void write_profile(struct difference *difference, const struct options *options) {
     char product[NAME_MAX];
     size_t bytes_count = (size_t)difference->text.total_bytes;

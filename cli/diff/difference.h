@@ -3,7 +3,7 @@
 
 #include "comparison.h"
 
-/* Writes the difference to options->convert.output_path. The counts of the base come first. They are amounts per run,
- * or with shares, those of the base are scaled to the sum of the head. In the profile, the weight of a stack is the
- * head's less the base's. Failures are latched. */
+/* Writes the difference to options->convert.output_path. The counts of the base come first. They are amounts per run;
+ * for shares, the counts of the base are scaled to the sum of the head. In the profile, the weight of a stack is the
+ * count of the head minus that of the base. Failures are latched. */
 void difference_write(const struct comparison *comparison, const struct options *options, struct failure *failure);

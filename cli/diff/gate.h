@@ -1,4 +1,4 @@
-/* The limits that a comparison must keep, and what became of them. */
+/* The limits of a comparison, and their outcomes. */
 #pragma once
 
 #include "comparison.h"
@@ -24,7 +24,7 @@ void gate_fini(struct gate *gate);
 
 void gate_judge(struct gate *gate, struct comparison *comparison);
 
-/* Returns the exit code that the outcomes ask for: 0; 6 if a limit was exceeded; that of a wrong command line if an
+/* Returns the exit code for the outcomes: 0, 6 if a limit was exceeded, or that of a wrong command line if an
  * expression matched nothing. */
 enum { GATE_EXIT_CODE = 6 };
 int gate_exit_code(const struct gate *gate);

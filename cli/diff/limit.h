@@ -1,4 +1,4 @@
-/* What must not become larger: "total(parse_*) > +5%". */
+/* A limit that fails if it is exceeded: "total(parse_*) > +5%". */
 #pragma once
 
 #include "libconvert/base/failure.h"

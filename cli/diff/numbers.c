@@ -12,7 +12,7 @@ void number_format(double value, struct text unit, bool has_sign, char out[NUMBE
     char shown_unit[UNIT_BYTES];
     printable_copy(shown_unit, sizeof shown_unit, unit);
     bool is_percent = text_equal(unit, TEXT("%"));
-    /* Percentages have the same number of digits, because they stand in columns. */
+    /* Percentages have a fixed number of digits, because they are in columns. */
     const char *format = is_percent ? "%+.2f" : fabs(value) < 1000 ? "%+.4g" : fabs(value) < 1e15 ? "%+.0f" : "%+.6e";
     char number[NUMBER_BYTES - UNIT_BYTES - 1];
     snprintf(number, sizeof number, format, value); /* NOLINT(clang-diagnostic-format-nonliteral) */

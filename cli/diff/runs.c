@@ -117,9 +117,8 @@ static void begin_run(struct run *run, struct runs *runs, unsigned ignored, cons
     run->failure.memory = &runs->memory;
     info_init(&run->info, &run->failure);
     run_weights_init(&run->weights, ignored, &run->failure);
-    for (size_t i = 0; i < globs->count; i++) {
+    for (size_t i = 0; i < globs->count; i++)
         column_add(&run->weights.groups, &(struct run_group){.glob = *(const struct text *)column_at(globs, i)});
-    }
 }
 
 static void read_all(struct runs *runs, const struct options *options) {
@@ -144,7 +143,7 @@ static void read_all(struct runs *runs, const struct options *options) {
     free(readings);
 }
 
-/* The first run that failed decides, whichever was read first. */
+/* Takes the failure of the first run in the order of the inputs, whichever thread failed first. */
 static void take_failure(struct runs *runs) {
     for (size_t i = 0; i < runs_count(runs) && !failure_is_set(&runs->failure); i++) {
         struct memory_limit *memory = runs->failure.memory;
@@ -155,7 +154,7 @@ static void take_failure(struct runs *runs) {
     }
 }
 
-/* ---- What is compared. ---- */
+/* ---- The measure. ---- */
 
 static bool all_have_cpu(const struct runs *runs) {
     for (size_t i = 0; i < runs_count(runs); i++)
@@ -169,8 +168,8 @@ static bool any_has_waits(const struct runs *runs) {
     return false;
 }
 
-/* Returns whether a sample of one run stands for more time than one of another, and their processor time has one unit.
- * Estimates of one interval may differ by less. */
+/* Returns whether samples of different runs stand for different times, and processor time has the same unit in all
+ * runs. Estimates of the same interval differ by less. */
 static bool intervals_differ(const struct runs *runs) {
     static const double RATIO_MAX = 1.1;
     double least_ms = INFINITY, most_ms = 0;
