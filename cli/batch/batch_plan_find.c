@@ -30,9 +30,12 @@ static bool is_own_file(const struct finder *finder, const struct stat *status) 
     return false;
 }
 
-static struct batch_source *add_source(struct finder *finder, const char *path, const char *name) {
+/* Returns NULL if memory ran out (latched). */
+static struct batch_source *add_source(struct finder *finder, const char *path, const char *name, bool is_named) {
     struct batch_source *source = batch_plan_add_source(finder->plan, path, name);
-    if (source) source->input_number = finder->input_number;
+    if (failure_is_set(&finder->plan->failure)) return NULL;
+    source->input_number = finder->input_number;
+    source->is_named = is_named;
     return source;
 }
 
@@ -85,7 +88,7 @@ static void add_parts(struct finder *finder, struct batch_source *source, const 
 
 /* ---- Folders. ---- */
 
-static void find_folder(struct finder *finder, const char *path, const char *name);
+static void find_folder(struct finder *finder, const char *path, const char *name, bool is_named);
 
 static int is_child(const struct dirent *entry) {
     return strcmp(entry->d_name, ".") != 0 && strcmp(entry->d_name, "..") != 0;
@@ -107,14 +110,14 @@ static void find_entry(struct finder *finder, const char *path, const char *name
     bool is_there = lstat(path, &status) == 0;
     bool is_own = is_there && is_own_file(finder, &status);
     if (is_there && S_ISDIR(status.st_mode)) {
-        if (!is_own) find_folder(finder, path, name);
+        if (!is_own) find_folder(finder, path, name, false);
         return;
     }
     if (is_own && !S_ISREG(status.st_mode)) return;
     if (is_there && S_ISLNK(status.st_mode)) is_there = stat(path, &status) == 0;
     int error = errno;
-    struct batch_source *source = add_source(finder, path, name);
-    if (!source || failure_is_set(&finder->plan->failure)) return;
+    struct batch_source *source = add_source(finder, path, name, false);
+    if (!source) return;
     source->is_own = is_own;
     if (!is_there)
         fail_reading(source, error);
@@ -129,8 +132,8 @@ static void find_in_folder(struct finder *finder, const char *path, const char *
     int count = scandir(path, &entries, is_child, alphasort);
     if (count < 0) {
         int error = errno;
-        struct batch_source *source = add_source(finder, path, name);
-        if (!source || failure_is_set(&finder->plan->failure)) return;
+        struct batch_source *source = add_source(finder, path, name, false);
+        if (!source) return;
         source->is_folder = true;
         fail_reading(source, error);
         return;
@@ -150,15 +153,25 @@ static void find_in_folder(struct finder *finder, const char *path, const char *
     free(entries);
 }
 
-/* Adds a folder as one trace if it is a recording of perf. Otherwise adds the files in it. */
-static void find_folder(struct finder *finder, const char *path, const char *name) {
+static void add_folder(struct finder *finder, const char *path, const char *name) {
+    struct batch_source *source = add_source(finder, path, name, true);
+    if (!source) return;
+    source->is_folder = true;
+    atomic_store(&source->own.status, BATCH_FOLDER);
+    atomic_store(&source->is_known, true);
+}
+
+/* Adds a folder as one trace if it is a recording of perf. Otherwise adds the files in it. A named folder then has a
+ * source of its own, too. */
+static void find_folder(struct finder *finder, const char *path, const char *name, bool is_named) {
     struct input_folder parts;
     input_folder_list(&parts, path, &finder->plan->failure);
     if (parts.path_count) {
-        struct batch_source *source = add_source(finder, path, name);
-        if (source && !failure_is_set(&finder->plan->failure)) add_parts(finder, source, &parts);
-    } else if (!failure_is_set(&finder->plan->failure)) {
-        find_in_folder(finder, path, name);
+        struct batch_source *source = add_source(finder, path, name, is_named);
+        if (source) add_parts(finder, source, &parts);
+    } else {
+        if (is_named) add_folder(finder, path, name);
+        if (!failure_is_set(&finder->plan->failure)) find_in_folder(finder, path, name);
     }
     input_folder_fini(&parts);
 }
@@ -175,33 +188,20 @@ static char *name_of(const char *path) {
     return strndup(name.bytes, name.bytes_count);
 }
 
-static void find_named_folder(struct finder *finder, struct batch_source *source) {
-    struct input_folder parts;
-    input_folder_list(&parts, source->path, &finder->plan->failure);
-    if (parts.path_count) {
-        add_parts(finder, source, &parts);
-    } else if (!failure_is_set(&finder->plan->failure)) {
-        source->is_folder = true;
-        atomic_store(&source->own.status, BATCH_FOLDER);
-        atomic_store(&source->is_known, true);
-        find_in_folder(finder, source->path, source->name);
-    }
-    input_folder_fini(&parts);
-}
-
 static void find_input(struct finder *finder, const char *path, const char *name) {
     struct stat status;
     bool is_there = stat(path, &status) == 0;
     int error = errno;
-    struct batch_source *source = add_source(finder, path, name);
-    if (!source || failure_is_set(&finder->plan->failure)) return;
-    source->is_named = true;
-    if (!is_there)
-        fail_reading(source, error);
-    else if (S_ISDIR(status.st_mode))
-        find_named_folder(finder, source);
-    else
+    if (is_there && S_ISDIR(status.st_mode)) {
+        find_folder(finder, path, name, true);
+        return;
+    }
+    struct batch_source *source = add_source(finder, path, name, true);
+    if (!source) return;
+    if (is_there)
         add_file(finder, source, &status);
+    else
+        fail_reading(source, error);
 }
 
 void batch_plan_find(struct batch_plan *plan) {
