@@ -378,18 +378,17 @@ static struct quantity group_quantity(struct comparison *comparison, const struc
 }
 
 static struct text unit_of(const struct comparison *comparison, const struct limit *limit) {
-    bool is_of_functions = limit->subject == LIMIT_SELF || limit->subject == LIMIT_TOTAL;
+    bool is_of_functions = limit_is_of_functions(limit);
     if (is_of_functions && per_of_limit(comparison, limit) == PER_SHARE) return TEXT("%");
     if (is_of_functions && limit->unit != LIMIT_MS) return comparison->runs->unit;
     return limit->subject == LIMIT_COUNT || limit->subject == LIMIT_COUNTER ? (struct text){0} : TEXT("ms");
 }
 
 struct outcome comparison_judge(struct comparison *comparison, const struct limit *limit, size_t group) {
-    bool is_of_functions = limit->subject == LIMIT_SELF || limit->subject == LIMIT_TOTAL;
     struct quantity quantity =
-        is_of_functions ? group_quantity(comparison, limit, group) : find_quantity(comparison, limit);
+        limit_is_of_functions(limit) ? group_quantity(comparison, limit, group) : find_quantity(comparison, limit);
     if (!quantity.values) return (struct outcome){.verdict = VERDICT_MISSING};
-    bool is_relative = limit->is_change && limit->unit == LIMIT_PERCENT;
+    bool is_relative = limit_is_relative(limit);
     quantity.factor = is_relative ? 1 + limit->value / PERCENT : limit->is_change;
     struct estimate estimate = estimate_change(&quantity, comparison->runs->counts);
     double critical_errors = resamples_critical_errors(&comparison->resamples, &quantity, 1, LIMIT_CONFIDENCE);

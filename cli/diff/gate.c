@@ -15,8 +15,7 @@
 static void add_limit(struct gate *gate, struct text expression) {
     struct gate_limit added = {.limit = limit_parse(expression, gate->failure), .group = gate->globs.count};
     if (failure_is_set(gate->failure)) return;
-    bool is_of_functions = added.limit.subject == LIMIT_SELF || added.limit.subject == LIMIT_TOTAL;
-    if (is_of_functions) column_add(&gate->globs, &added.limit.pattern);
+    if (limit_is_of_functions(&added.limit)) column_add(&gate->globs, &added.limit.pattern);
     column_add(&gate->limits, &added);
 }
 
@@ -86,15 +85,13 @@ void gate_fini(struct gate *gate) {
 /* ---- Outcomes. ---- */
 
 void gate_judge(struct gate *gate, struct comparison *comparison) {
-    for (size_t i = 0; i < gate->limits.count && !failure_is_set(gate->failure); i++) {
-        struct gate_limit *limit = column_at(&gate->limits, i);
+    COLUMN_EACH(struct gate_limit, limit, &gate->limits)
         limit->outcome = comparison_judge(comparison, &limit->limit, limit->group);
-    }
 }
 
 static bool has_verdict(const struct gate *gate, enum verdict verdict) {
-    for (size_t i = 0; i < gate->limits.count; i++)
-        if (gate_at(gate, i)->outcome.verdict == verdict) return true;
+    COLUMN_EACH(const struct gate_limit, limit, &gate->limits)
+        if (limit->outcome.verdict == verdict) return true;
     return false;
 }
 
@@ -124,7 +121,7 @@ void gate_describe(const struct gate_limit *limit, char words[GATE_WORDS_BYTES])
         snprintf(words, GATE_WORDS_BYTES, "%s", missing_reason(limit->limit.subject));
         return;
     }
-    bool is_relative = limit->limit.is_change && limit->limit.unit == LIMIT_PERCENT;
+    bool is_relative = limit_is_relative(&limit->limit);
     struct text unit = is_relative ? TEXT("%") : outcome->unit;
     number_format(outcome->base, outcome->unit, false, base);
     number_format(outcome->head, outcome->unit, false, head);
@@ -169,9 +166,9 @@ static void append_case(const struct gate *gate, const struct gate_limit *limit,
 
 void gate_append_junit(const struct gate *gate, struct chunk_list *out) {
     size_t failed_count = 0, missing_count = 0;
-    for (size_t i = 0; i < gate->limits.count; i++) {
-        failed_count += gate_at(gate, i)->outcome.verdict == VERDICT_FAILED;
-        missing_count += gate_at(gate, i)->outcome.verdict == VERDICT_MISSING;
+    COLUMN_EACH(const struct gate_limit, limit, &gate->limits) {
+        failed_count += limit->outcome.verdict == VERDICT_FAILED;
+        missing_count += limit->outcome.verdict == VERDICT_MISSING;
     }
     chunk_list_format(out,
                       "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<testsuites>\n"
@@ -179,6 +176,6 @@ void gate_append_junit(const struct gate *gate, struct chunk_list *out) {
                       "skipped=\"%zu\">\n",
                       gate->limits.count, failed_count, gate->allows_missing ? 0 : missing_count,
                       gate->allows_missing ? missing_count : 0);
-    for (size_t i = 0; i < gate->limits.count; i++) append_case(gate, gate_at(gate, i), out);
+    COLUMN_EACH(const struct gate_limit, limit, &gate->limits) append_case(gate, limit, out);
     chunk_list_format(out, "  </testsuite>\n</testsuites>\n");
 }

@@ -29,10 +29,6 @@ void gate_judge(struct gate *gate, struct comparison *comparison);
 enum { GATE_EXIT_CODE = 6 };
 int gate_exit_code(const struct gate *gate);
 
-static inline const struct gate_limit *gate_at(const struct gate *gate, size_t number) {
-    return column_at(&gate->limits, number);
-}
-
 /* Returns "passed", "failed", "missing" or "error", which is missing without --allow-missing. */
 const char *gate_verdict(const struct gate *gate, const struct gate_limit *limit);
 

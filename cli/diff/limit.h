@@ -26,5 +26,14 @@ struct limit {
     double value; /* in milliseconds, percent, or the unit of the subject */
 };
 
+static inline bool limit_is_of_functions(const struct limit *limit) {
+    return limit->subject == LIMIT_SELF || limit->subject == LIMIT_TOTAL;
+}
+
+/* Returns whether the limit is relative to the base: "+5%". */
+static inline bool limit_is_relative(const struct limit *limit) {
+    return limit->is_change && limit->unit == LIMIT_PERCENT;
+}
+
 /* Latches FAILURE_USAGE if the text is no expression. */
 struct limit limit_parse(struct text text, struct failure *failure);
