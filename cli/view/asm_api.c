@@ -63,12 +63,13 @@ static uint64_t find_size(const struct native_library *library, const struct cod
 
 static void write_code(struct native_library *library, const struct code_request *asked, struct json *json) {
     unsigned machine = debug_file_machine(&library->files.first);
+    const struct disassembly_names *names = disassembly_names_of(machine);
     struct text code = native_library_code(library, asked->start);
     if (!code.bytes_count) {
         native_write_error(json, "the library's file has no code at this address");
         return;
     }
-    if (!disassembly_processor(machine)) {
+    if (!names) {
         native_write_error(json, "code of this processor cannot be disassembled");
         return;
     }
@@ -76,9 +77,9 @@ static void write_code(struct native_library *library, const struct code_request
     struct listing listing = {library, asked->start, library->files.first.base, json};
     native_write_hex(json, "startAddress", asked->start);
     native_write_hex(json, "size", code.bytes_count);
-    json_key_string(json, "arch", disassembly_processor(machine));
+    json_key_string(json, "arch", names->processor);
     json_key_array_begin(json, "syntax");
-    json_string(json, disassembly_syntax(machine));
+    json_string(json, names->syntax);
     json_array_end(json);
     json_key_array_begin(json, "instructions");
     disassembly_run(machine, code, listing.base + asked->start, write_instruction, &listing);

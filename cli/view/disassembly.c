@@ -7,15 +7,14 @@ struct processor {
     unsigned machine;
     cs_arch architecture;
     cs_mode mode;
-    const char *name;
-    const char *syntax;
+    struct disassembly_names names;
 };
 
 static const struct processor processors[] = {
-    {EM_X86_64, CS_ARCH_X86, CS_MODE_64, "x86_64", "Intel"},
-    {EM_386, CS_ARCH_X86, CS_MODE_32, "x86", "Intel"},
-    {EM_AARCH64, CS_ARCH_ARM64, CS_MODE_ARM, "aarch64", "ARM"},
-    {EM_ARM, CS_ARCH_ARM, CS_MODE_ARM, "arm", "ARM"},
+    {EM_X86_64, CS_ARCH_X86, CS_MODE_64, {"x86_64", "Intel"}},
+    {EM_386, CS_ARCH_X86, CS_MODE_32, {"x86", "Intel"}},
+    {EM_AARCH64, CS_ARCH_ARM64, CS_MODE_ARM, {"aarch64", "ARM"}},
+    {EM_ARM, CS_ARCH_ARM, CS_MODE_ARM, {"arm", "ARM"}},
 };
 
 static const struct processor *find_processor(unsigned machine) {
@@ -24,14 +23,9 @@ static const struct processor *find_processor(unsigned machine) {
     return NULL;
 }
 
-const char *disassembly_processor(unsigned machine) {
+const struct disassembly_names *disassembly_names_of(unsigned machine) {
     const struct processor *processor = find_processor(machine);
-    return processor ? processor->name : NULL;
-}
-
-const char *disassembly_syntax(unsigned machine) {
-    const struct processor *processor = find_processor(machine);
-    return processor ? processor->syntax : NULL;
+    return processor ? &processor->names : NULL;
 }
 
 /* Returns the target of a direct jump or call, whose last operand is a number; 0 for any other instruction. */

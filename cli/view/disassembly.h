@@ -17,10 +17,13 @@ struct disassembly_instruction {
 
 typedef void disassembly_take(void *context, const struct disassembly_instruction *instruction);
 
-/* Returns the name of the processor and of the syntax. Returns NULL if code of that processor (EM_X86_64 and so on)
- * cannot be disassembled. */
-const char *disassembly_processor(unsigned machine);
-const char *disassembly_syntax(unsigned machine);
+struct disassembly_names {
+    const char *processor;
+    const char *syntax;
+};
+
+/* Returns NULL if code of that processor (EM_X86_64 and so on) cannot be disassembled. */
+const struct disassembly_names *disassembly_names_of(unsigned machine);
 
 /* Disassembles the bytes, the first of which is at the address, and passes each instruction to the function. Bytes that
  * are not an instruction are passed as ".byte". Returns false if the processor is unknown or memory ran out. */

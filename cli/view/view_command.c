@@ -63,7 +63,6 @@ struct view {
     int socket;
     struct site site;
     struct viewer_folder folder;
-    bool has_folder;
     char viewer_base[URL_BYTES];   /* the URL of the viewer's pages, without a slash at the end */
     char viewer_origin[URL_BYTES]; /* scheme, host and port of viewer_base */
     struct profile_loading loading;
@@ -125,10 +124,10 @@ static bool prepare_viewer(struct view *view) {
     const char *viewer = view->options->viewer ? view->options->viewer : public_viewer;
     bool is_address = strncmp(viewer, "http://", 7) == 0 || strncmp(viewer, "https://", 8) == 0;
     if (is_address) return parse_viewer_address(view, viewer);
-    view->has_folder = viewer_folder_open(&view->folder, viewer, &view->failure);
     snprintf(view->viewer_base, URL_BYTES, "http://%s", view->site.host);
     snprintf(view->viewer_origin, URL_BYTES, "http://%s", view->site.host);
-    return view->has_folder;
+    view->site.folder = &view->folder;
+    return viewer_folder_open(&view->folder, viewer, &view->failure);
 }
 
 /* ---- The profiles. ---- */
@@ -152,13 +151,10 @@ static void print_compared_threads(struct view *view) {
 /* Prints which profile has another unit than the first one, so that their difference means nothing. */
 static void print_unit_mismatch(struct view *view) {
     const struct served_profile *first = view->loading.profiles, *other = first->next;
-    struct report_text text = {.bytes_count = 0};
     while (other && (text_equal(other->unit, first->unit) || !other->unit.bytes_count)) other = other->next;
     if (!other || !first->unit.bytes_count || view->options->is_quiet) return;
-    report_append(&text, "%.*s is in %.*s and %.*s in %.*s: the viewer subtracts them as if these were the same",
-                  TEXT_ARGS(first->name), TEXT_ARGS(first->unit), TEXT_ARGS(other->name), TEXT_ARGS(other->unit));
-    report_end_line(&text, 0);
-    console_print(&text);
+    console_print_line("%.*s is in %.*s and %.*s in %.*s: the viewer subtracts them as if these were the same",
+                       TEXT_ARGS(first->name), TEXT_ARGS(first->unit), TEXT_ARGS(other->name), TEXT_ARGS(other->unit));
 }
 
 static bool load_profiles(struct view *view) {
@@ -201,21 +197,17 @@ static bool has_route(void) {
            has_route_to((struct sockaddr *)&version_6, sizeof version_6);
 }
 
-static void print_serving(struct view *view) {
-    struct report_text text = {.bytes_count = 0};
-    bool is_public = !view->options->viewer;
-    report_append(&text, "serving until Ctrl-C");
-    if (view->options->idle_s) report_append(&text, ", or until nobody has asked for %u s", view->options->idle_s);
-    report_end_line(&text, 0);
-    size_t start = text.bytes_count;
-    if (is_public && !has_route()) {
-        report_append(&text,
-                      "this machine has no network, and the page comes from %s: --viewer DIR serves one from here "
-                      "(docs/offline.md)",
-                      public_viewer);
-        report_end_line(&text, start);
-    }
-    if (!view->options->is_quiet) console_print(&text);
+static void print_serving(const struct view *view) {
+    if (view->options->is_quiet) return;
+    if (view->options->idle_s)
+        console_print_line("serving until Ctrl-C, or until nobody has asked for %u s", view->options->idle_s);
+    else
+        console_print_line("serving until Ctrl-C");
+    if (!view->options->viewer && !has_route())
+        console_print_line(
+            "this machine has no network, and the page comes from %s: --viewer DIR serves one from here "
+            "(docs/offline.md)",
+            public_viewer);
 }
 
 /* ---- Serving. ---- */
@@ -324,7 +316,7 @@ static void fini(struct view *view) {
     native_service_fini(&view->native);
     byte_buffer_fini(&view->archive);
     served_profile_destroy_all(view->loading.profiles);
-    if (view->has_folder) viewer_folder_close(&view->folder);
+    viewer_folder_close(&view->folder);
     if (view->socket >= 0) close(view->socket);
 }
 
@@ -350,10 +342,7 @@ static void check(const struct options *options, struct failure *failure) {
 static int show(struct options *options) {
     struct view view;
     init(&view, options);
-    if (bind_port(&view) && prepare_viewer(&view)) {
-        view.site.folder = view.has_folder ? &view.folder : NULL;
-        if (load_profiles(&view)) serve(&view);
-    }
+    if (bind_port(&view) && prepare_viewer(&view) && load_profiles(&view)) serve(&view);
     int exit_code = (int)view.failure.code;
     if (exit_code == FAILURE_USAGE)
         command_refuse(&command_view, &view.failure);
