@@ -24,11 +24,6 @@ static inline void thread_json_cpu_delta(struct json *json, struct decimal delta
     json_decimal(json, is_known ? delta : (struct decimal){0});
 }
 
-/* Writes a memory address without its top bit, which no address of a process has. */
-static inline void thread_json_address(struct json *json, uint64_t address) {
-    json_int(json, (int64_t)(address & INT64_MAX));
-}
-
 /* Writes the start. A thread that began before the trace has the start of the trace. */
 static inline void thread_json_key_start(struct json *json, const char *key, int64_t start_ns) {
     json_key_ms(json, key, start_ns == TIME_NONE ? 0 : start_ns);

@@ -258,8 +258,7 @@ static void write_allocation(struct gecko_thread_writer *writer, const struct th
     json_object_begin(json);
     json_key_string(json, "type", "Native allocation");
     json_key_int(json, "size", allocation->bytes);
-    json_key(json, "memoryAddress");
-    thread_json_address(json, allocation->address);
+    json_key_int(json, "memoryAddress", (int64_t)(allocation->address & INT64_MAX));
     json_key_int(json, "threadId", profile_thread_at(writer->profile, allocation->thread)->tid);
     if (!stack_is_none(allocation->stack))
         write_backtrace(writer, thread, allocation->stack, allocation->time_ns, json);
