@@ -47,7 +47,6 @@ struct merging {
     struct column groups; /* struct group, in the order of the report */
     int64_t totals[TOTAL_COUNT];
     int64_t missing_count; /* shards */
-    int64_t missing_input_count;
 };
 
 static struct manifest_file *part_at(const struct merging *merging, size_t number) {
@@ -194,7 +193,6 @@ static void combine(struct merging *merging) {
     column_sort(&merging->groups, compare_groups);
     check_positions(merging);
     merging->missing_count = first->shard.count - merging->parts.count;
-    merging->missing_input_count = first->shard.input_count - merging->groups.count;
 }
 
 /* ---- Writing. ---- */
@@ -216,11 +214,12 @@ static struct text first_signal(const struct merging *merging) {
 /* Writes null if no shard is missing: the report is then that of a whole batch. */
 static void write_missing(struct json *json, const struct merging *merging) {
     if (!json_key_object_or_null(json, "shard", merging->missing_count)) return;
-    json_key_int(json, "count", part_at(merging, 0)->shard.count);
-    json_key_int(json, "inputs", part_at(merging, 0)->shard.input_count);
-    json_key_int(json, "missing_inputs", merging->missing_input_count);
+    int64_t count = part_at(merging, 0)->shard.count, input_count = part_at(merging, 0)->shard.input_count;
+    json_key_int(json, "count", count);
+    json_key_int(json, "inputs", input_count);
+    json_key_int(json, "missing_inputs", input_count - merging->groups.count);
     json_key_array_begin(json, "missing");
-    for (int64_t number = 1, i = 0; number <= part_at(merging, 0)->shard.count; number++) {
+    for (int64_t number = 1, i = 0; number <= count; number++) {
         bool is_there = i < merging->parts.count && part_at(merging, (size_t)i)->shard.number == number;
         if (is_there)
             i++;
