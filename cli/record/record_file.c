@@ -72,6 +72,6 @@ void record_file_rescue(const struct record *record, int exit_code) {
         count = link_recordings(record, start);
     }
     if (count)
-        console_print_message("the recording is kept: make a profile of it by gecko-convert %s%s%s.%s -o FILE",
+        console_print_message("the recording is kept: make a profile of it with gecko-convert %s%s%s.%s -o FILE",
                               named ? named : "", named ? " " : "", start, record->traces.count ? "*" : "data");
 }

@@ -163,7 +163,7 @@ void native_service_ask(struct native_service *service, native_write *write, con
     struct child_process child;
     pid_t *place = start(service, &child, &question);
     if (!place) {
-        native_respond_error(response, HTTP_UNAVAILABLE, "too many questions at a time");
+        native_respond_error(response, HTTP_UNAVAILABLE, "too many requests at a time");
         return;
     }
     uint64_t bytes_count;
@@ -182,7 +182,8 @@ void native_service_ask(struct native_service *service, native_write *write, con
 void native_service_answer(struct native_service *service, native_write *write, struct text body,
                            struct http_response *response) {
     if (!service) {
-        native_respond_error(response, HTTP_OK, "gecko-convert was told to open no file that the profile names");
+        native_respond_error(response, HTTP_OK,
+                             "with --symbols none, gecko-convert opens no file that the profile names");
         return;
     }
     struct failure failure = {0};

@@ -748,7 +748,7 @@ def test_opens_nothing_with_symbols_none():
     with Server("--symbols", "none") as server:
         for path in "/symbolicate/v5", "/source/v1", "/asm/v1":
             _, answer = server.api(path, {**library(), "file": demo_source, "jobs": []})
-            expect(answer, {"error": "gecko-convert was told to open no file that the profile names"}, path)
+            expect(answer, {"error": "with --symbols none, gecko-convert opens no file that the profile names"}, path)
 
 
 @check

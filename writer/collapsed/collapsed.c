@@ -93,7 +93,7 @@ static void add_threads(struct collapsed *collapsed, struct progress progress) {
     }
     if (!collapsed->sample_count)
         failure_set(profile->failure, FAILURE_INPUT,
-                    "there are no samples, of which collapsed stacks are made: use --format processed");
+                    "there are no samples to make collapsed stacks of: use --format processed");
 }
 
 /* ---- What the format cannot represent. ---- */
