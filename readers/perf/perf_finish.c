@@ -10,9 +10,10 @@
 #include "perf_off_cpu.h"
 #include "perf_programs.h"
 
-static struct text cut_stacks_advice(struct profile *profile, bool has_copies) {
+static struct text cut_stacks_advice(const struct perf_recording *recording) {
+    struct profile *profile = recording->profile;
     const struct runtime *runtime = runtime_of_profile(profile);
-    bool is_own = text_starts_with(profile->meta.arguments, TEXT("gecko-convert record "));
+    bool has_copies = recording->has_copies, is_own = recording->header.is_own;
     const char *advice = has_copies ? CUT_STACKS_WITH_COPIES : CUT_STACKS_WITHOUT_COPIES;
     if (has_copies && is_own) advice = CUT_STACKS_CAUSE "record with --call-graph fp";
     if (runtime && runtime->keeps_stacks)
@@ -27,13 +28,12 @@ static struct text cut_stacks_advice(struct profile *profile, bool has_copies) {
 
 /* Enters the samples whose stacks end early in the ledger, if they are many: those with one function of the program and
  * no caller, and those with a truncated stack. Frame pointers are missing then, or copies of stacks are too small. Call
- * this when the samples, which were recorded with stacks, have their weights. has_copies: perf copied stacks
- * (--call-graph dwarf). */
-static void note_cut_stacks(struct profile *profile, bool has_copies) {
-    struct cut_stacks sum = cut_stacks_count(profile, has_copies);
+ * this when the samples, which were recorded with stacks, have their weights. */
+static void note_cut_stacks(const struct perf_recording *recording) {
+    struct profile *profile = recording->profile;
+    struct cut_stacks sum = cut_stacks_count(profile, recording->has_copies);
     if (!cut_stacks_are_many(&sum)) return;
-    ledger_enter(&profile->ledger, LEDGER_SAMPLES, LEDGER_NOTED, cut_stacks_advice(profile, has_copies), sum.cut_count,
-                 NULL);
+    ledger_enter(&profile->ledger, LEDGER_SAMPLES, LEDGER_NOTED, cut_stacks_advice(recording), sum.cut_count, NULL);
 }
 
 static int64_t interval_ns(const struct perf_recording *recording, const struct perf_event *event) {
@@ -182,6 +182,6 @@ void perf_finish(struct perf_recording *recording, const struct reader_options *
     if (recording->has_named_clock) profile->meta.tick_relation = (struct tick_relation){.is_known = false};
     if (event) set_meta(recording, event, options->weight);
     describe_tracks(recording);
-    if (recording->has_stacks) note_cut_stacks(profile, recording->has_copies);
+    if (recording->has_stacks) note_cut_stacks(recording);
     if (has_waits) profile_add_extra(profile, TEXT(WEIGHT_SECTION), TEXT(WEIGHT_LABEL), TEXT(WEIGHT_IS_TIME));
 }

@@ -125,7 +125,8 @@ static void read_os_release(struct described to, struct text value) {
 }
 
 static void read_version(struct described to, struct text value) {
-    if (text_starts_with(value, TEXT("gecko-convert "))) to.meta->imported_from = TEXT("gecko-convert record");
+    to.header->is_own = text_starts_with(value, TEXT("gecko-convert "));
+    if (to.header->is_own) to.meta->imported_from = TEXT("gecko-convert record");
 }
 
 static void read_arch(struct described to, struct text value) { to.meta->abi = profile_text(to.profile, value); }

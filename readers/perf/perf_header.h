@@ -4,6 +4,7 @@
 #include "libconvert/profile/profile.h"
 
 struct perf_header {
+    bool is_own;                /* gecko-convert record wrote the recording */
     bool has_dwarf_stacks;      /* user stacks come from an unwinder, so return addresses already point into the call */
     bool is_of_some_processors; /* perf record -C: what happens on others is not recorded */
     double frequency_hz;        /* sampling frequency that text gives; 0 if unknown */

@@ -550,8 +550,7 @@ void perf_off_cpu_place_sums(struct perf_recording *recording) {
 static bool is_delayed(const struct perf_recording *recording) {
     const int64_t intervals_max = 20, gap_ns_max = 20000000;
     const struct perf_events *events = &recording->events;
-    if (text_starts_with(recording->profile->meta.arguments, TEXT("gecko-convert record "))) return false;
-    if (events->main == ID_NONE || recording->first_event_ns == TIME_NONE) return false;
+    if (recording->header.is_own || events->main == ID_NONE || recording->first_event_ns == TIME_NONE) return false;
     bool is_clock = perf_events_at(events, events->main)->unit == PERF_EVENT_CLOCK_NS;
     int64_t gap_ns = recording->first_event_ns - recording->first_time_ns;
     int64_t interval_ns = recording->profile->meta.interval_ns;
