@@ -115,7 +115,7 @@ struct timeline {
     bool is_unsampled;  /* it has processor time, but no sample of it */
     int64_t resumed_ns; /* when the last wait ended, if no sample of processor time came since; else TIME_NONE */
     int64_t processor;  /* on which the thread ran before the wait that is added; -1: unknown */
-    bool is_past_life;  /* a wait after the end of the thread's life has been seen */
+    bool is_past_range; /* a wait after the end of the thread's shown range has been seen */
 };
 
 /* Returns what a thread waits in: what the outermost frame of the kernel's part of the stack tells. */
@@ -228,10 +228,11 @@ static uint32_t add_running(const struct adding *adding, struct timeline *timeli
     return row;
 }
 
-/* ---- The life of a thread. ---- */
+/* ---- The time in which a thread is shown. ---- */
 
-/* The part of a thread's life that the profile shows. It ran whenever it did not wait. */
-struct life {
+/* The part of the time from a thread's start to its end that the profile shows. The thread ran whenever it did not
+ * wait. */
+struct shown_range {
     int64_t start_ns;
     int64_t end_ns;
     /* Of waits whose ends are guessed: the part in which the thread did not run. They end at the latest when it was
@@ -251,32 +252,33 @@ static int64_t last_event_of(const struct samples *samples, const struct perf_wa
 }
 
 /* Without records of threads that begin to run, nothing is known of a thread before and after it was seen. */
-static struct life life_of(const struct adding *adding, const struct thread *thread, const struct perf_task *task) {
+static struct shown_range find_shown_range(const struct adding *adding, const struct thread *thread,
+                                           const struct perf_task *task) {
     const struct perf_waits *waits = adding->waits;
     const struct perf_wait *first = perf_waits_at(waits, task->first_wait);
     const struct perf_wait *last = perf_waits_at(waits, task->last_wait);
-    struct life life = {thread->start_ns, thread->end_ns, 1};
-    if (life.start_ns == TIME_NONE && !waits->has_ends) life.start_ns = first_event_of(&thread->samples, first);
-    life.start_ns = time_later(life.start_ns, adding->first_ns);
-    if (life.end_ns == TIME_NONE) {
+    struct shown_range shown = {thread->start_ns, thread->end_ns, 1};
+    if (shown.start_ns == TIME_NONE && !waits->has_ends) shown.start_ns = first_event_of(&thread->samples, first);
+    shown.start_ns = time_later(shown.start_ns, adding->first_ns);
+    if (shown.end_ns == TIME_NONE) {
         bool is_known = adding->has_ends || last->end_ns == TIME_NONE;
-        life.end_ns = is_known ? adding->last_ns : last_event_of(&thread->samples, last);
+        shown.end_ns = is_known ? adding->last_ns : last_event_of(&thread->samples, last);
     }
-    if (life.start_ns == TIME_NONE) life.start_ns = life.end_ns; /* no record has a time after 0 */
-    filter_cut(waits->filter, &life.start_ns, &life.end_ns);
-    return life;
+    if (shown.start_ns == TIME_NONE) shown.start_ns = shown.end_ns; /* no record has a time after 0 */
+    filter_cut(waits->filter, &shown.start_ns, &shown.end_ns);
+    return shown;
 }
 
-/* Finds the part of a wait that is in the thread's life, from the first to the last time that filters keep. Returns
- * false if there is none. */
-static bool find_part(const struct adding *adding, const struct perf_wait *wait, const struct life *life,
+/* Finds the part of a wait that is in the thread's shown range, from the first to the last time that filters keep.
+ * Returns false if there is none. */
+static bool find_part(const struct adding *adding, const struct perf_wait *wait, const struct shown_range *shown,
                       int64_t *start_ns, int64_t *end_ns) {
-    bool has_start = wait->start_ns != TIME_NONE && wait->start_ns > life->start_ns;
-    bool has_end = wait->end_ns != TIME_NONE && wait->end_ns < life->end_ns;
-    *start_ns = has_start ? wait->start_ns : life->start_ns;
-    *end_ns = has_end ? wait->end_ns : life->end_ns;
+    bool has_start = wait->start_ns != TIME_NONE && wait->start_ns > shown->start_ns;
+    bool has_end = wait->end_ns != TIME_NONE && wait->end_ns < shown->end_ns;
+    *start_ns = has_start ? wait->start_ns : shown->start_ns;
+    *end_ns = has_end ? wait->end_ns : shown->end_ns;
     if (*start_ns >= *end_ns || perf_wait_is_end(wait)) return false;
-    if (wait->is_guessed) *end_ns = *start_ns + (int64_t)((double)(*end_ns - *start_ns) * life->guess_part);
+    if (wait->is_guessed) *end_ns = *start_ns + (int64_t)((double)(*end_ns - *start_ns) * shown->guess_part);
     filter_cut(adding->waits->filter, start_ns, end_ns);
     return *start_ns < *end_ns;
 }
@@ -290,14 +292,14 @@ static double sum_of_periods(const struct profile *profile, const struct samples
 
 /* Adds up the times of a thread's waits: those whose ends are known, and those whose ends are guessed. Returns false if
  * filters left some out. */
-static bool sum_waits(const struct adding *adding, const struct perf_task *task, const struct life *life,
+static bool sum_waits(const struct adding *adding, const struct perf_task *task, const struct shown_range *shown,
                       int64_t sums_ns[2]) {
     bool is_whole = true;
     for (uint32_t row = task->first_wait; row != ID_NONE; row = perf_waits_at(adding->waits, row)->next) {
         const struct perf_wait *wait = perf_waits_at(adding->waits, row);
         int64_t start_ns, end_ns;
         is_whole = is_whole && !wait->is_left_out;
-        if (find_part(adding, wait, life, &start_ns, &end_ns))
+        if (find_part(adding, wait, shown, &start_ns, &end_ns))
             sums_ns[wait->is_guessed] += filter_length_ns(adding->waits->filter, start_ns, end_ns);
     }
     return is_whole;
@@ -306,14 +308,14 @@ static bool sum_waits(const struct adding *adding, const struct perf_task *task,
 /* Returns how long the thread ran; 0 if that is unknown. If guesses leave less time than its samples stand for, they
  * become shorter. */
 static double find_processor_ns(const struct adding *adding, const struct perf_task *task, double sampled_ns,
-                                struct life *life) {
+                                struct shown_range *shown) {
     int64_t sums_ns[2] = {0};
-    bool is_whole = sum_waits(adding, task, life, sums_ns);
-    int64_t life_ns = filter_length_ns(adding->waits->filter, life->start_ns, life->end_ns);
-    double left_ns = (double)(life_ns - sums_ns[false]), guessed_ns = (double)sums_ns[true];
+    bool is_whole = sum_waits(adding, task, shown, sums_ns);
+    int64_t shown_ns = filter_length_ns(adding->waits->filter, shown->start_ns, shown->end_ns);
+    double left_ns = (double)(shown_ns - sums_ns[false]), guessed_ns = (double)sums_ns[true];
     if (guessed_ns > 0 && left_ns - guessed_ns < sampled_ns) {
-        life->guess_part = sampled_ns < left_ns ? (left_ns - sampled_ns) / guessed_ns : 0;
-        guessed_ns *= life->guess_part;
+        shown->guess_part = sampled_ns < left_ns ? (left_ns - sampled_ns) / guessed_ns : 0;
+        guessed_ns *= shown->guess_part;
     }
     return is_whole && left_ns > guessed_ns ? left_ns - guessed_ns : 0;
 }
@@ -330,21 +332,21 @@ static void weigh_samples(const struct adding *adding, struct samples *samples) 
     }
 }
 
-/* Sets on which processor the thread ran before the wait. After the end of its life, the first wait counts. */
-static void see_processor(struct timeline *timeline, const struct perf_wait *wait, const struct life *life) {
-    bool is_before = wait->end_ns != TIME_NONE && wait->end_ns <= life->start_ns;
-    if (!timeline->is_past_life) timeline->processor = is_before ? -1 : wait->processor;
-    timeline->is_past_life |= wait->start_ns != TIME_NONE && wait->start_ns >= life->end_ns;
+/* Sets on which processor the thread ran before the wait. After the end of its shown range, the first wait counts. */
+static void see_processor(struct timeline *timeline, const struct perf_wait *wait, const struct shown_range *shown) {
+    bool is_before = wait->end_ns != TIME_NONE && wait->end_ns <= shown->start_ns;
+    if (!timeline->is_past_range) timeline->processor = is_before ? -1 : wait->processor;
+    timeline->is_past_range |= wait->start_ns != TIME_NONE && wait->start_ns >= shown->end_ns;
 }
 
 static void add_waits(const struct adding *adding, struct thread *thread, const struct perf_task *task) {
-    struct life life = life_of(adding, thread, task);
+    struct shown_range shown = find_shown_range(adding, thread, task);
     double period = sum_of_periods(adding->profile, &thread->samples);
-    double processor_ns = find_processor_ns(adding, task, period * adding->ns_per_period, &life);
+    double processor_ns = find_processor_ns(adding, task, period * adding->ns_per_period, &shown);
     struct timeline timeline = {
         .before = thread->samples,
         .all = &thread->samples,
-        .counted_ns = life.start_ns,
+        .counted_ns = shown.start_ns,
         .ns_per_period = period > 0 && processor_ns > 0 ? processor_ns / period : adding->ns_per_period,
         .is_unsampled = period <= 0 && processor_ns > 0 && adding->choice != GECKO_CONVERT_OFF_CPU_ONLY,
         .resumed_ns = TIME_NONE,
@@ -355,8 +357,8 @@ static void add_waits(const struct adding *adding, struct thread *thread, const 
     for (uint32_t row = task->first_wait; row != ID_NONE; row = perf_waits_at(adding->waits, row)->next) {
         const struct perf_wait *wait = perf_waits_at(adding->waits, row);
         int64_t start_ns, end_ns;
-        see_processor(&timeline, wait, &life);
-        if (!find_part(adding, wait, &life, &start_ns, &end_ns)) continue;
+        see_processor(&timeline, wait, &shown);
+        if (!find_part(adding, wait, &shown, &start_ns, &end_ns)) continue;
         at = add_running(adding, &timeline, at, start_ns);
         if (!wait->is_left_out) {
             bool is_unseen = wait->start_ns == TIME_NONE && thread->start_ns < adding->first_ns;
@@ -369,8 +371,8 @@ static void add_waits(const struct adding *adding, struct thread *thread, const 
         timeline.processor = -1;
     }
     add_running(adding, &timeline, at, INT64_MAX);
-    add_unsampled(adding, &timeline, life.end_ns);
-    add_stop(adding, &timeline, life.end_ns);
+    add_unsampled(adding, &timeline, shown.end_ns);
+    add_stop(adding, &timeline, shown.end_ns);
     samples_fini(&timeline.before);
 }
 
@@ -415,9 +417,9 @@ static struct sums sum_threads(const struct adding *adding, const struct perf_ta
         struct thread *thread = profile_thread_at(adding->profile, task->thread);
         samples_sort(&thread->samples, adding->profile->failure);
         if (task->first_wait == ID_NONE || !samples_count(&thread->samples)) continue;
-        struct life life = life_of(adding, thread, task);
+        struct shown_range shown = find_shown_range(adding, thread, task);
         double period = sum_of_periods(adding->profile, &thread->samples);
-        double processor_ns = find_processor_ns(adding, task, period * adding->ns_per_period, &life);
+        double processor_ns = find_processor_ns(adding, task, period * adding->ns_per_period, &shown);
         sums.processor_ns += processor_ns;
         if (processor_ns > 0) sums.period += period;
     }
