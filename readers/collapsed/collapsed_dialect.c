@@ -321,6 +321,18 @@ static bool parse_julia_frame(struct text text, struct collapsed_frame *frame) {
     return true;
 }
 
+/* PyTorch's export_stacks: "torch/nn/modules/module.py(1110):__call_impl", with "_" for each blank. */
+static bool parse_torch_frame(struct text text, struct collapsed_frame *frame) {
+    static const struct text after_path = TEXT(".py(");
+    size_t open = text_find_part(text, after_path) + after_path.bytes_count;
+    struct text left = text_from(text, open);
+    uint64_t line;
+    if (!cursor_take_number(&left, 10, &line) || line > UINT32_MAX || !cursor_take(&left, TEXT("):"))) return false;
+    frame->name = text_from(left, 1);
+    set_place(frame, text_slice(text, 0, open - 1), (uint32_t)line, FRAME_PYTHON);
+    return frame->name.bytes_count > 0;
+}
+
 /* ---- Threads. ---- */
 
 #define NO_THREAD ((struct collapsed_thread){.pid = PID_UNKNOWN, .parent_pid = PID_UNKNOWN, .tid = PID_UNKNOWN})
@@ -493,6 +505,7 @@ static const struct dialect DIALECTS[] = {
     {.parse_frame = parse_tracing_frame, .take_thread = take_tracing_thread, .weight_unit = GECKO_CONVERT_UNIT_NS},
     {.parse_frame = parse_module_frame, .take_thread = take_dotnet_thread},
     {.parse_frame = parse_julia_frame},
+    {.parse_frame = parse_torch_frame, .weight_unit = GECKO_CONVERT_UNIT_US},
 };
 /* This many stacks are enough to recognise the dialect. */
 enum { DIALECT_COUNT = sizeof DIALECTS / sizeof *DIALECTS, CHOICE_STACKS_MAX = 100 };

@@ -23,7 +23,7 @@ LIMIT = 36
 START_BYTES = 64 * 1024
 MS = {"ns": Decimal("0.000001"), "us": Decimal("0.001"), "ms": 1}
 AUSTIN_UNITS = {b"wall": "us", b"cpu": "us", b"full": "us", b"memory": "bytes"}
-DIALECT_UNITS = {"austin-1": "us", "tracing": "ns"}
+DIALECT_UNITS = {"austin-1": "us", "tracing": "ns", "torch": "us"}
 NUMBER = re.compile(r"[-+]?(\d+\.?\d*|\.\d+)([eE][-+]?\d+)?\Z", re.ASCII)
 ANNOTATION = re.compile(r"(?s)(.+?)(_\[[kijw01]\]| \[inlined\])\Z")
 THREAD = re.compile(r"(?s)(.+)-(\d{1,10}|\?)(?:/(\d{1,10}))?\Z", re.ASCII)
@@ -46,6 +46,7 @@ FRAMES = {
     "tracing": re.compile(r"(?s)(.+):[^:]+\.rs:\d+\Z"),
     "dotnet": re.compile(r"(?s)[\w.+-]+!([^=].*)\Z", re.ASCII),
     "julia": re.compile(r"(?s)(.+?) at .*\.(?:jl|cc|c|cpp|cxx|h|hpp|rs|go|S):\d+(?: \[inlined\])?\Z"),
+    "torch": re.compile(r"(?s).*?\.py\(\d+\):.(.+)\Z"),
 }
 
 # How they write threads; with the semicolon that follows.
@@ -61,6 +62,7 @@ MARKS = {
     "dotnet": re.compile(r"Process(?:64|32) [^;]*?\((?P<pid>\d+)\)(?: Args:[^;]*)?;(?:\(Non-Activities\);|Threads;)*"
                          r"Thread \((?P<tid>\d+)\)[^;(]*(?:\((?P<name>[^;]*)\))?(?:;|\Z)"),
     "julia": None,
+    "torch": None,
 }
 
 # The module of a native function, and DTrace's offset. .NET has "List`1", C++ of Microsoft "Shape::`vtable'", and Ruby
