@@ -29,12 +29,13 @@ const THREADS = {
   Store: ['keep', 'store …', 'sync', 'write picture', 'wait', 'store_main'],
   Logger: ['log', 'write line …', 'wait', 'logger_main'],
   Packer: ['pack …', 'pack print …', 'main'],
-  'Worker 1': ['work', 'wait', 'worker_main', 'queue_take'],
-  'Worker 2': ['work', 'wait', 'worker_main', 'queue_take'],
-  'Worker 3': ['work', 'wait', 'worker_main', 'queue_take'],
+  'Worker 1': ['work', 'worker_main'],
+  'Worker 2': ['work', 'worker_main'],
+  'Worker 3': ['work', 'worker_main'],
 };
-// Functions of all workers together, since any worker may take any order.
+// Functions of all workers together: any worker may take any order, and on a busy machine one may always find another.
 const WORKER_FUNCTIONS = [
+  ...['wait', 'queue_take'],
   ...['develop …', 'postcard', 'poster', 'soften', 'sharpen', 'blur', 'scale', 'invert'],
   ...['develop', 'run', 'apply', 'picture_blur', 'mean_around'],
 ];
