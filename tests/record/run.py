@@ -439,6 +439,7 @@ int main(int argc, char **argv) {
     fflush(stdout);
     if (strcmp(kind, "fork") == 0 && fork()) pause();
     prctl(PR_SET_PDEATHSIG, SIGKILL);
+    if (strcmp(kind, "idle") == 0) pause();
     ((void (*)(void))code)();
 }
 """
@@ -543,7 +544,8 @@ def maps_that_are_found_anyway_need_no_files(folder):
     if os.geteuid() != 0:
         return
     build_generated(folder)
-    running = [subprocess.Popen("./generated", cwd=folder, stdout=subprocess.PIPE, text=True) for _ in range(20 + os.cpu_count())]
+    running = [subprocess.Popen(["./generated", "idle"], cwd=folder, stdout=subprocess.PIPE, text=True)
+               for _ in range(20 + os.cpu_count())]
     paths = [process.stdout.readline().strip() for process in running]
     try:
         few = limit(resource.RLIMIT_NOFILE, 20 + 3 * os.cpu_count())
@@ -1291,8 +1293,8 @@ CASES = [shares_are_right, shares_of_languages_are_right, trace_is_read_by_other
 
 
 def main():
-    # A shell that starts this in the background ignores them, which programs would inherit.
-    for ending in signal.SIGINT, signal.SIGQUIT:
+    # A shell that starts this in the background ignores two of them, and nohup the third, which programs would inherit.
+    for ending in signal.SIGINT, signal.SIGQUIT, signal.SIGHUP:
         signal.signal(ending, signal.SIG_DFL)
     wanted = sys.argv[2:] or [case.__name__ for case in CASES]
     counts = collections.Counter()
