@@ -147,12 +147,12 @@ static bool is_spent_by_markers(const struct marking *marking, const struct perf
     return event->treatment == EVENT_MARKERS && !event->is_off_cpu_time && marking->recording->tasks.has_records;
 }
 
-/* Samples of the profile that have more than their place are markers, too. */
+/* Samples of the profile that have more than their place are markers, too. A counter has only the number of them. */
 static void mark_series(struct marking *marking, struct perf_series *series) {
     struct details_cursor cursor = {.series = series};
     const struct perf_event *event = perf_events_at(&marking->recording->events, series->event);
     bool are_all = perf_event_marks(event, series->is_bare), is_spent = is_spent_by_markers(marking, series);
-    if (event->treatment == EVENT_DROPPED) return;
+    if (event->treatment == EVENT_DROPPED || event->treatment == EVENT_COUNTER) return;
     for (uint32_t i = 0; i < samples_count(&series->samples); i++) {
         struct details details = take_details(&cursor, i);
         if (are_all || (details.payload && details.payload->bytes_count) || details.address)

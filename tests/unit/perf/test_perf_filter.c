@@ -257,6 +257,23 @@ TEST(test_counter) {
     profile_fini(&reading.profile);
 }
 
+/* Samples with a payload or an address are no markers if their event is a counter. */
+TEST(test_counter_of_payloads) {
+    static const char trace[] =
+        "app 5/5 10.000000: 100 cycles: \n\t10 a (/x)\n\n"
+        "app 5/5 10.001000: 1 block:block_touch_buffer: 254,0 sector=7\n\t10 b (/x)\n\n"
+        "app 5/5 10.001100: 1 page-faults: 7f0000001000\n\t10 b (/x)\n\n";
+    const struct gecko_convert_filter filters[FILTERS_MAX] = {
+        {GECKO_CONVERT_FILTER_EVENT, "block:*=counter,page-faults=counter"}};
+    struct reading reading;
+    read_trace(&reading, &reader_perf_script, text_of(trace), filters);
+    assert_int_equal(reading.failure.code, FAILURE_NONE);
+    assert_false(ledger_has_losses(&reading.profile.ledger));
+    assert_int_equal(reading.profile.counters.count, 2);
+    COLUMN_EACH(const struct thread, thread, &reading.profile.threads) assert_int_equal(thread->markers.count, 0);
+    profile_fini(&reading.profile);
+}
+
 /* No guess decides what is kept. */
 TEST(test_what_text_does_not_tell) {
     static const char no_pid[] = "app 5 10.000000: 100 cpu-clock: \n\t10 a (/x)\n\n";
