@@ -17,7 +17,7 @@ enum { SOURCES_OF_NEXT_COMMAND = GECKO_CONVERT_SOURCES_EMBED + 1 };
 
 enum {
     RECORD_NS_PER_S = 1000000000,
-    RECORD_CHECK_MS = 20 /* short, because a command line can be read only while the program runs */
+    RECORD_CHECK_MS = 20 /* how often to look whether to end */
 };
 
 struct record {

@@ -25,8 +25,8 @@ static void observe(struct record *record) {
     while (!is_done && !failure_is_set(&record->failure)) {
         /* A descriptor below 0 is ignored. */
         struct pollfd polled[] = {{record->signal_fd, POLLIN, 0},
-                                  {record->is_by_kernel ? recording->rings.poll_fd : -1, POLLIN, 0}};
-        int ready_count = poll(polled, 2, RECORD_CHECK_MS);
+                                  {record->is_by_kernel ? recording->poll_fd : -1, POLLIN, 0}};
+        int ready_count = poll(polled, 2, record->is_by_kernel ? recording->period_ms : RECORD_CHECK_MS);
         if (record->is_by_kernel) kernel_recording_take(recording);
         if (!is_started) draw_progress(record); /* a program has the terminal to itself */
         if (ready_count) record_signals_handle(record);

@@ -193,6 +193,28 @@ static unsigned stack_bytes_for(size_t ring_bytes, unsigned frequency_hz) {
     return bytes < BYTES_MAX ? (unsigned)bytes : BYTES_MAX;
 }
 
+/* In that time, samples fill at most half of a ring. It is also short enough for reading command lines, which can be
+ * read only while the program runs. */
+static int period_for(const struct kernel_recording *recording) {
+    enum { MS_PER_S = 1000, PERIOD_MS_MAX = 20, OTHER_FIELDS_BYTES = 4096 };
+    uint64_t bytes_per_s = 1;
+    for (size_t i = 0; i < recording->events.count; i++) {
+        const struct perf_event_attr *attr = &recording->events.rows[i].attr;
+        if (attr->freq) bytes_per_s += attr->sample_freq * (attr->sample_stack_user + OTHER_FIELDS_BYTES);
+    }
+    uint64_t period_ms = recording->rings.data_bytes / 2 * MS_PER_S / bytes_per_s;
+    if (period_ms > PERIOD_MS_MAX) return PERIOD_MS_MAX;
+    return period_ms ? (int)period_ms : 1;
+}
+
+/* Awaits the rings only for events that may come in any number. The kernel wakes who does so at each end of a thread
+ * too, and a program that starts many threads takes a quarter longer for each. */
+static int poll_fd_for(const struct kernel_recording *recording) {
+    for (size_t i = 0; i < recording->events.count; i++)
+        if (!recording->events.rows[i].attr.freq) return recording->rings.poll_fd;
+    return -1;
+}
+
 bool kernel_recording_init(struct kernel_recording *recording, const struct kernel_recording_options *options,
                            const struct proc_ids *tasks, struct failure *failure) {
     const struct kernel_event *refused = NULL;
@@ -211,6 +233,8 @@ bool kernel_recording_init(struct kernel_recording *recording, const struct kern
     if (!kernel_events_init(&recording->events, &recording->options.events, failure)) return false;
     if (!error) error = kernel_events_open(&recording->events, &recording->rings, tasks, &refused);
     if (error) fail(recording, error, refused, failure);
+    recording->period_ms = period_for(recording);
+    recording->poll_fd = poll_fd_for(recording);
     for (size_t i = 0; i < recording->events.count; i++) {
         const struct perf_event_attr *attr = &recording->events.rows[i].attr;
         recording->lacks_kernel |= attr->exclude_callchain_kernel; /* the kernel has refused to sample itself */

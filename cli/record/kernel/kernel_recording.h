@@ -27,6 +27,8 @@ struct kernel_recording {
     struct kernel_rings rings;
     struct kernel_events events;
     struct kernel_stream stream;
+    int period_ms;       /* how often to take records, so that no ring fills up */
+    int poll_fd;         /* to be awaited as well, as the rings may fill up sooner; -1: no need */
     uint64_t flushed_ns; /* when the stream was last written, on CLOCK_MONOTONIC */
     uint64_t sample_count;
     uint64_t lost_count;           /* lost records that the kernel has reported so far */
@@ -55,7 +57,7 @@ void kernel_recording_begin(struct kernel_recording *recording, int fd, const st
  * latched. */
 void kernel_recording_add(struct kernel_recording *recording, pid_t task, struct failure *failure);
 
-/* Takes the records from the rings. Call this when the rings' poll_fd is readable, and often. Records are written at
+/* Takes the records from the rings. Call this every `period_ms`, and when `poll_fd` is readable. Records are written at
  * most a second later. */
 void kernel_recording_take(struct kernel_recording *recording);
 

@@ -18,7 +18,7 @@ struct kernel_rings {
     struct kernel_ring *rows; /* one for each processor that is online */
     size_t count;
     size_t data_bytes; /* size of each ring; a power of two */
-    int poll_fd;       /* readable when a ring is half full */
+    int poll_fd;       /* readable when a ring is half full; see kernel_recording.h */
 };
 
 /* The smallest useful size: it holds a few records of the largest size. */
