@@ -1,5 +1,6 @@
 #include "arguments.h"
 
+#include <ctype.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -75,7 +76,7 @@ static bool parse_size(const char *value, uint64_t *bytes) {
     }
     struct text rest = text_of(value);
     if (!cursor_take_number(&rest, 10, bytes)) return false;
-    const char *unit = rest.bytes_count == 1 ? strchr(units, *rest.bytes) : NULL;
+    const char *unit = rest.bytes_count == 1 ? strchr(units, toupper((unsigned char)*rest.bytes)) : NULL;
     for (const char *step = units; unit && step <= unit; step++)
         if (__builtin_mul_overflow(*bytes, 1024, bytes)) return false;
     return *bytes && (unit || !rest.bytes_count);

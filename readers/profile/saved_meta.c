@@ -219,6 +219,7 @@ static void read_toolkit(struct saved_reader *reader) {
 
 static void read_interval(struct saved_reader *reader) {
     int64_t interval_ns = saved_ns_of_ms(reader);
+    if (interval_ns < 0 && interval_ns != TIME_NONE) json_stream_fail(reader->json, "the interval is negative");
     reader->profile->meta.interval_ns = interval_ns > 0 ? interval_ns : 0;
 }
 

@@ -126,7 +126,8 @@ static int64_t take_number(struct saved_reader *reader, struct saved_cells *cell
 
 static uint32_t take_id(struct saved_reader *reader, const struct saved_cells *cells) {
     int64_t row;
-    if (json_take_null(reader->json) || !json_take_int(reader->json, &row) || row == -1) return ID_NONE;
+    if (json_take_null(reader->json) || !json_take_int(reader->json, &row)) return ID_NONE;
+    if (row == -1 && (cells->column->flags & HAS_NONE || reader->version >= FRAMES_HAVE_FLAGS)) return ID_NONE;
     if (!cells->is_raw) return saved_map_row(reader, cells->column->table, row);
     if (row >= 0 && row < ID_NONE) return (uint32_t)row;
     json_stream_fail(reader->json, "%" PRId64 " is no number of a row", row);
@@ -392,6 +393,7 @@ void saved_read_columns(struct saved_reader *reader, const struct saved_table *t
         const struct member *member = number < member_count ? shape_member(table->shape, number) : NULL;
         check_repeated(reader, &seen, number, table->shape);
         if (text_equal(key, TEXT("length"))) {
+            if (length != NO_LENGTH) json_stream_fail(json, "the key \"length\" is there twice");
             json_take_int(json, &length);
         } else if (member && has_cell(member)) {
             json_push_name(json, member->name, -1);

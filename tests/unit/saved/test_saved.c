@@ -204,6 +204,7 @@ TEST(test_refusals, begin_profile, end_profile) {
         {TEXT("{\"meta\":{\"interval\":01}}"), "meta.interval: this is not JSON: this is no number"},
         {TEXT("{\"meta\":{\"product\":\"\xff\"}}"), "meta.product: this is not JSON: a text is not UTF-8"},
         {TEXT("{\"meta\":{\"product\":\"a\nb\"}}"), "meta.product: this is not JSON: a control character in a text"},
+        {TEXT("{\"meta\":{\"interval\":-1}}"), "meta.interval: the interval is negative"},
         {TEXT("{\"meta\":{\"interval\":1,\"interval\":2}}"), "meta: the key \"interval\" is there twice"},
         {TEXT("{" META "," LIBS "," SHARED ",\"threads\":[{\"name\":\"a\",\"name\":\"b\"}]}"),
          "threads[0]: the key \"name\" is there twice"},
@@ -226,6 +227,12 @@ TEST(test_refusals, begin_profile, end_profile) {
         {TEXT("{" META "," LIBS "," SHARED
               "," THREADS_WITH("\"stack\":[1],\"timeDeltas\":[0],\"length\":1", MARKERS) "}"),
          "threads[0].samples.stack: there is no row 1: the table has 1"},
+        {TEXT("{" META "," LIBS "," SHARED
+              "," THREADS_WITH("\"stack\":[-1],\"timeDeltas\":[0],\"length\":1", MARKERS) "}"),
+         "threads[0].samples.stack: there is null or -1 where the number of a row is expected"},
+        {TEXT("{" META "," LIBS "," SHARED
+              "," THREADS_WITH("\"length\":1,\"stack\":[0],\"timeDeltas\":[0],\"length\":1", MARKERS) "}"),
+         "threads[0].samples: the key \"length\" is there twice"},
         {TEXT("{" META "," LIBS "," SHARED
               "," THREADS_WITH("\"stack\":[0],\"timeDeltas\":[\"0\"],\"length\":1", MARKERS) "}"),
          "threads[0].samples.timeDeltas: there is a text where a number is expected"},
