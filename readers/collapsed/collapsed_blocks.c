@@ -49,7 +49,7 @@ static bool forget(struct collapsed_blocks *blocks) {
     blocks->frame_count = blocks->frames.count = 0;
     blocks->texts.bytes_count = blocks->keys.bytes_count = 0;
     blocks->thread_start = blocks->thread_end = blocks->map_end = blocks->part_end = 0;
-    blocks->is_map = blocks->is_histogram = blocks->is_too_long = blocks->is_parted = false;
+    blocks->is_map = blocks->is_histogram = blocks->has_bucket = blocks->is_too_long = blocks->is_parted = false;
     return had_frames;
 }
 
@@ -307,9 +307,12 @@ static enum block_line take_bucket(struct collapsed_blocks *blocks, struct text 
     struct text bucket = text_trim_end(text_slice(line, 0, text_find(line, '|')));
     struct text count = text_from(bucket, text_find_last(bucket, ' ') + 1);
     if (bucket.bytes_count == line.bytes_count || !is_decimal(count)) {
-        forget(blocks);
+        blocks->is_histogram = false;
+        blocks->is_parted = true;
+        if (blocks->has_bucket) forget(blocks);
         return BLOCK_NONE;
     }
+    blocks->has_bucket = true;
     if (collapsed) write_line(blocks, count, collapsed);
     blocks->had_thread = blocks->thread_end > blocks->thread_start;
     return blocks->frame_count && !blocks->is_too_long ? BLOCK_END : BLOCK_BROKEN;
@@ -359,7 +362,7 @@ enum block_line collapsed_blocks_take(struct collapsed_blocks *blocks, struct te
 }
 
 bool collapsed_blocks_are_broken(const struct collapsed_blocks *blocks) {
-    return blocks->frame_count > 0 && !blocks->is_histogram;
+    return blocks->frame_count > 0 && !blocks->has_bucket;
 }
 
 bool collapsed_blocks_are_in(struct text start, bool is_whole, bool *has_threads) {
