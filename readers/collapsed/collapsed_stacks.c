@@ -106,14 +106,15 @@ static frame_id add_frame(struct profile *profile, const struct known_frame *kno
     return profile_frame(profile, &frame);
 }
 
-/* Returns an inlined frame. Its category is that of the frame that it is inlined into. */
+/* Returns an inlined frame. Its category is that of its name, or of the frame that it is inlined into. */
 static frame_id intern_inlined_frame(struct collapsed_stacks *stacks, const struct known_frame *known,
                                      struct level *level) {
     struct profile *profile = stacks->profile;
     const struct frame *caller = profile_frame_at(profile, profile_stack_at(profile, level->stack)->frame);
     bool is_deep = caller->inline_depth == INLINE_DEPTH_MAX;
     if (is_deep) level->notes |= STACK_NOTE_INLINED_DEEP;
-    struct category_pair category = {caller->category, caller->subcategory};
+    struct category_pair category = known->generated;
+    if (!known->is_generated) category = (struct category_pair){caller->category, caller->subcategory};
     return add_frame(profile, known, category, is_deep ? 0 : (uint8_t)(caller->inline_depth + 1));
 }
 

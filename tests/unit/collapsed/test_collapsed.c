@@ -258,11 +258,13 @@ TEST(test_stacks_and_frames_are_unique) {
 /* ---- Annotations. ---- */
 
 TEST(test_inlined_frames_have_depths) {
-    expect_threads("a_[j];b_[i];c_[i];d_[k];e_[i];c 1\na_[j];b_[i];c_[i] 2\nx_[i];y_[i] 3\n", GECKO_CONVERT_ROOT_FRAME,
+    expect_threads("a_[j];b_[i];c_[i];d_[k];e_[i];c 1\na_[j];b_[i];c_[i] 2\nx_[i];y_[i] 3\nx;JS:*f /a.js:1_[i] 4\n",
+                   GECKO_CONVERT_ROOT_FRAME,
                    "all stacks 0 0.0\n"
                    "0: 1 a/JIT;b/JIT+1;c/JIT+2;d/Kernel;e/Kernel+1;c/User\n"
                    "1: 2 a/JIT;b/JIT+1;c/JIT+2\n"
-                   "2: 3 x/User;y/User+1\n");
+                   "2: 3 x/User;y/User+1\n"
+                   "3: 4 x/User;f/JIT+1\n");
     expect_ledger("x;y_[i] 1\nx_[i] 2\nx_[i];y_[i] 3\n", GECKO_CONVERT_ROOT_FRAME,
                   "lines kept 3 at 1: stack with its count\n"
                   "samples kept 3 at 1: stack with its count\n"
