@@ -169,7 +169,8 @@ static int64_t written_ms(const char *path) {
     const char *limit = getenv("SOURCE_DATE_EPOCH");
     struct stat status;
     uint64_t limit_s;
-    if (!path || stat(path, &status) != 0 || !S_ISREG(status.st_mode) || status.st_mtim.tv_sec < 0) return 0;
+    if (!path || stat(path, &status) != 0 || !S_ISREG(status.st_mode)) return 0;
+    if (status.st_mtim.tv_sec < 0 || status.st_mtim.tv_sec >= INT64_MAX / 1000) return 0;
     if (limit && cursor_parse_number(text_of(limit), 10, &limit_s) && (uint64_t)status.st_mtim.tv_sec >= limit_s)
         return (int64_t)limit_s * 1000;
     return (int64_t)status.st_mtim.tv_sec * 1000 + status.st_mtim.tv_nsec / 1000000;
