@@ -8,6 +8,7 @@
 #include "file_identity.h"
 #include "libconvert/base/cursor.h"
 #include "libconvert/base/regular_file.h"
+#include "libconvert/base/strings.h"
 #include "libconvert/symbols/sysroot.h"
 #include "libconvert/tracks/process_labels.h"
 #include "readers/filter.h"
@@ -20,10 +21,21 @@
 
 static bool has_name(const char *path) { return path && *path; }
 
-static void check_input_path(const char *path, const char *output_path, struct failure *failure) {
-    if (!path || !output_path) return;
+/* Returns the number of the file among the inputs, and adds it if it is new. What is no regular file has its path. */
+static string_id number_input(struct strings *inputs, const char *path, struct file_identity identity) {
+    if (!identity.is_known) return strings_intern_format(inputs, "path %s", path);
+    return strings_intern_format(inputs, "file %ju %ju %.*s", (uintmax_t)identity.device, (uintmax_t)identity.inode,
+                                 TEXT_ARGS(identity.name));
+}
+
+static void check_input_path(const char *path, const char *output_path, struct strings *inputs,
+                             struct failure *failure) {
+    if (!path) return;
     struct file_identity input = file_identity_of(path, STDIN_FILENO);
-    if (file_identity_is_same(input, file_identity_of(output_path, STDOUT_FILENO)))
+    uint32_t count = strings_count(inputs);
+    if (number_input(inputs, path, input).index < count)
+        failure_set(failure, FAILURE_USAGE, "%s is named twice", report_path_name(path));
+    if (output_path && file_identity_is_same(input, file_identity_of(output_path, STDOUT_FILENO)))
         failure_set(failure, FAILURE_USAGE, "%s is both the input and the output: name another output",
                     report_path_name(path));
 }
@@ -31,17 +43,17 @@ static void check_input_path(const char *path, const char *output_path, struct f
 /* Checks the inputs, also against each other and against the output. */
 static void check_inputs(const struct gecko_convert_options *options, bool has_output, struct failure *failure) {
     size_t count = options_input_count(options);
+    struct strings inputs;
+    strings_init(&inputs, failure);
     for (size_t i = 0; i < count; i++) {
         const char *path = options_input_path(options, i);
         if (count > 1 && !has_name(path))
             failure_set(failure, FAILURE_USAGE, "only files can be converted into one profile");
         if (options->alignments && (unsigned)options->alignments[i].kind > GECKO_CONVERT_ALIGN_MONOTONIC)
             failure_set(failure, FAILURE_USAGE, "an alignment has an unknown value");
-        for (size_t j = 0; j < i; j++)
-            if (file_identity_is_one(path, options_input_path(options, j), STDIN_FILENO))
-                failure_set(failure, FAILURE_USAGE, "%s is named twice", report_path_name(path));
-        check_input_path(path, has_output ? options->output_path : NULL, failure);
+        check_input_path(path, has_output ? options->output_path : NULL, &inputs, failure);
     }
+    strings_fini(&inputs);
 }
 
 void options_check_sources(const struct gecko_convert_options *options, struct failure *failure) {
