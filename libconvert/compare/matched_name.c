@@ -59,15 +59,16 @@ static bool is_before_arguments(struct text before) {
 }
 
 /* Returns the number of bytes of the arguments at the start, with their brackets; 0 if there are none, or if the
- * brackets are not balanced. */
+ * brackets are not balanced. Each bracket of a name asks, so they are balanced only up to a depth. */
 static size_t arguments_bytes(struct text text) {
+    enum { DEPTH_MAX = 256 };
     size_t depth = 0;
     if (!text_starts_with(text, TEXT("<"))) return 0;
     for (size_t i = 0; i < text.bytes_count; i++) {
         i += operator_bytes(text_from(text, i));
         if (i >= text.bytes_count) break;
         bool is_arrow = i && text.bytes[i] == '>' && text.bytes[i - 1] == '-';
-        if (text.bytes[i] == '<') depth++;
+        if (text.bytes[i] == '<' && ++depth > DEPTH_MAX) break;
         if (text.bytes[i] == '>' && !is_arrow && !--depth) return i + 1;
     }
     return 0;
