@@ -4,13 +4,11 @@ void ledger_init(struct ledger *ledger, struct failure *failure) {
     *ledger = (struct ledger){0};
     arena_init(&ledger->causes, failure);
     column_init(&ledger->entries, sizeof(struct ledger_entry), failure);
-    index_set_init(&ledger->index, failure);
 }
 
 void ledger_fini(struct ledger *ledger) {
     arena_fini(&ledger->causes);
     column_fini(&ledger->entries);
-    index_set_fini(&ledger->index);
 }
 
 const char *gecko_convert_unit_name(enum gecko_convert_unit unit) {
@@ -44,32 +42,22 @@ const char *gecko_convert_fate_name(enum gecko_convert_fate fate) {
 
 void ledger_read(struct ledger *ledger, enum gecko_convert_unit unit, uint64_t count) { ledger->read[unit] += count; }
 
-/* The slot of the entry, or the empty one where it would be. */
-static struct index_slot *find_slot(const struct ledger *ledger, const struct ledger_entry *wanted, uint32_t hash) {
-    struct index_slot *slot = index_set_first(&ledger->index, hash);
-    for (; !index_slot_is_empty(slot); slot = index_set_next(&ledger->index, slot)) {
-        const struct ledger_entry *entry = column_at(&ledger->entries, slot->index);
-        if (slot->hash == hash && entry->unit == wanted->unit && entry->fate == wanted->fate &&
-            text_equal(entry->cause, wanted->cause))
-            break;
-    }
-    return slot;
-}
-
 void ledger_enter(struct ledger *ledger, enum gecko_convert_unit unit, enum gecko_convert_fate fate, struct text cause,
                   uint64_t count, const struct position *first) {
-    if (!count || !index_set_reserve(&ledger->index)) return;
-    struct ledger_entry added = {.unit = unit, .fate = fate, .cause = cause, .count = count, .has_first = first};
-    uint32_t hash = index_set_hash(cause.bytes, cause.bytes_count);
-    struct index_slot *slot = find_slot(ledger, &added, hash);
-    if (!index_slot_is_empty(slot)) {
-        ((struct ledger_entry *)column_at(&ledger->entries, slot->index))->count += count;
-        return;
+    static const struct text others = TEXT("other causes");
+    if (!count) return;
+    COLUMN_EACH(struct ledger_entry, entry, &ledger->entries) {
+        if (entry->unit == unit && entry->fate == fate && text_equal(entry->cause, cause)) {
+            entry->count += count;
+            return;
+        }
     }
+    if (fate != LEDGER_NOTED && ledger->entries.count >= LEDGER_CAUSES_MAX && !text_equal(cause, others))
+        return ledger_enter(ledger, unit, fate, others, count, first);
+    struct ledger_entry added = {.unit = unit, .fate = fate, .count = count, .has_first = first};
     added.cause = arena_copy(&ledger->causes, cause);
     if (first) added.first = *first;
-    if (added.cause.bytes && column_add(&ledger->entries, &added))
-        index_set_fill(&ledger->index, slot, hash, ledger->entries.count - 1);
+    if (added.cause.bytes) column_add(&ledger->entries, &added);
 }
 
 void ledger_account(struct ledger *ledger, enum gecko_convert_unit unit, enum gecko_convert_fate fate,

@@ -6,7 +6,6 @@
 
 #include "libconvert/base/arena.h"
 #include "libconvert/base/column.h"
-#include "libconvert/base/index_set.h"
 
 /* Short names of the public units and fates. */
 #define LEDGER_LINES      GECKO_CONVERT_LINES
@@ -20,6 +19,8 @@
 #define LEDGER_NOTED      GECKO_CONVERT_FATE_NOTED
 #define LEDGER_FILTERED   GECKO_CONVERT_FATE_FILTERED
 
+enum { LEDGER_CAUSES_MAX = 1000 };
+
 struct ledger_entry {
     enum gecko_convert_unit unit;
     enum gecko_convert_fate fate;
@@ -31,8 +32,7 @@ struct ledger_entry {
 
 struct ledger {
     struct arena causes;
-    struct column entries;  /* struct ledger_entry, one for each unit, fate and cause, in order of appearance */
-    struct index_set index; /* finds entries: an input may have a cause for each of its names */
+    struct column entries; /* struct ledger_entry, one for each unit, fate and cause, in order of appearance */
     uint64_t read[LEDGER_UNIT_COUNT];
 };
 
@@ -51,7 +51,8 @@ void ledger_read(struct ledger *ledger, enum gecko_convert_unit unit, uint64_t c
 
 /* Enters what became of `count` of a unit. `first` is the place of the first one, or NULL if there is none to point to.
  * A count of 0 enters nothing. Entries with the same unit, fate and cause are added up. A hot loop counts on its own
- * and enters the sum. */
+ * and enters the sum. An input may have a cause for each of its names: from LEDGER_CAUSES_MAX entries on, new
+ * ones are added up as "other causes". */
 void ledger_enter(struct ledger *ledger, enum gecko_convert_unit unit, enum gecko_convert_fate fate, struct text cause,
                   uint64_t count, const struct position *first);
 
