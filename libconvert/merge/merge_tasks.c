@@ -393,26 +393,19 @@ static void add_parents(const struct merge_tasks *tasks, const struct merge *mer
     }
 }
 
-/* Returns the track of the whole profile that is the same in another run; none if there is no such track. */
-static thread_id find_track(const struct profile *whole, const struct event_track *wanted) {
-    for (uint32_t i = 0; i < whole->threads.count; i++) {
-        const struct thread *thread = column_at(&whole->threads, i);
-        if (!thread_is_track(thread)) continue;
-        const struct event_track *track = profile_track_of(whole, thread);
-        bool is_same = track->owner.index == wanted->owner.index && track->counts_ns == wanted->counts_ns &&
-                       track->is_processor == wanted->is_processor && text_equal(track->event, wanted->event);
-        if (is_same) return (thread_id){i};
-    }
-    return thread_none();
-}
-
 /* Adds the track to the whole profile, which has its owner. A track of several runs is one. */
 static thread_id add_track(const struct merge_tasks *tasks, const struct merge *merge, uint32_t first_thread,
-                           const struct event_track *part, struct profile *whole) {
+                           const struct event_track *part, struct profile *whole, struct generations *generations) {
     struct event_track track = *part;
     track.owner = tasks->threads[first_thread + part->owner.index];
-    thread_id known = merge->runs && whole->tracks.count ? find_track(whole, &track) : thread_none();
-    return thread_is_none(known) ? profile_add_track(whole, &track) : known;
+    if (!merge->runs) return profile_add_track(whole, &track);
+    /* No thread has such a number. */
+    int64_t number = INT64_MIN + 2 * track.counts_ns + track.is_processor;
+    struct id_key key = {track.owner.index, number, strings_intern(&generations->texts, track.event).index};
+    uint32_t *end = value_table_intern(&generations->next, &key, &FIRST_GENERATION);
+    if (!end) return thread_none();
+    if (!*end) *end = profile_add_track(whole, &track).index + 1;
+    return (thread_id){*end - 1};
 }
 
 /* A text with a number, such as "12.2" or "0.2", is made of that again, but other texts are names. */
@@ -447,8 +440,8 @@ static void add_threads_of(struct merge_tasks *tasks, const struct merge *merge,
         process_id process = tasks->processes[tasks->first_processes[number] + part->process.index];
         size_t thread_count = whole->threads.count;
         if (are_tracks)
-            tasks->threads[row] =
-                add_track(tasks, merge, tasks->first_threads[number], profile_track_of(&input->profile, part), whole);
+            tasks->threads[row] = add_track(tasks, merge, tasks->first_threads[number],
+                                            profile_track_of(&input->profile, part), whole, generations);
         else
             tasks->threads[row] = first == row ? add_thread(generations, whole, process, part) : tasks->threads[first];
         if (failure_is_set(merge->failure)) break;
