@@ -88,7 +88,11 @@ static void take_large_weights(const struct moving *moving, struct samples *samp
 static void move_marker(const struct moving *moving, struct marker *marker) {
     thread_id *origin = profile_origin_thread(moving->whole, marker);
     if (origin) *origin = moved_thread(moving, *origin);
-    if (marker->schema != MARKER_SCHEMA_NONE) marker->schema = moving->input->schemas[marker->schema];
+    if (marker->schema == MARKER_SCHEMA_NONE) return;
+    marker->schema = moving->input->schemas[marker->schema];
+    if (marker->schema == MARKER_SCHEMA_NONE)
+        ledger_account(&moving->whole->ledger, LEDGER_VALUES, LEDGER_LOST,
+                       TEXT("payload of a marker type of which inputs have too many variants"), 1, NULL);
 }
 
 /* ---- Threads. ---- */
@@ -238,7 +242,9 @@ void merge_rows(struct merge *merge, const struct merge_tasks *tasks, struct pro
         moving.part = &merge->inputs[i].profile;
         moving.number = i;
         move_input(&moving);
-        memory_give_back_freed(); /* rows were copied from the heap of the thread that read them to that of this one */
+        /* Rows were copied from the heap of the thread that read them to that of this one. A look for free memory goes
+         * through the whole heap. */
+        if (i % (merge->input_count / 16 + 1) == 0) memory_give_back_freed();
     }
     memory_free(moving.sampled_by);
 }

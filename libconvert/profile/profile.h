@@ -358,9 +358,10 @@ void *profile_allocate(struct profile *profile, size_t bytes_count);
 
 /* Returns the row of the schema, which is added if none has its name; a schema with the same name and the same formats
  * of fields counts as the same. If the formats differ, the new one's name gets a number: "Request (variant 2)". Copies
- * its fields. Returns MARKER_SCHEMA_NONE if there are too many schemas (some 65000) or memory ran out (latched). The
- * schema's name becomes profile_marker_type_name. A key that means something else to the front-end, such as "type",
- * gets an underscore appended; labels, graphs and color_field must use the key with the underscore. */
+ * its fields. Returns MARKER_SCHEMA_NONE if there are too many schemas (some 65000) or variants of one (100), or memory
+ * ran out (latched). The schema's name becomes profile_marker_type_name. A key that means something else to the
+ * front-end, such as "type", gets an underscore appended; labels, graphs and color_field must use the key with the
+ * underscore. */
 uint16_t profile_marker_schema(struct profile *profile, const struct marker_schema *schema);
 /* Another definition under the name of a marker type or category has this name: "Request (variant 2)". */
 struct text profile_variant_name(struct profile *profile, struct text name, unsigned number);

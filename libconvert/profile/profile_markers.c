@@ -136,6 +136,9 @@ struct text profile_marker_type_name(struct profile *profile, const struct marke
 
 #define VARIANT_START " (variant "
 
+/* Each new variant is compared with all others. */
+enum { VARIANTS_MAX = 100 };
+
 struct text profile_variant_name(struct profile *profile, struct text name, unsigned number) {
     return profile_text_format(profile, "%.*s" VARIANT_START "%u)", TEXT_ARGS(name), number);
 }
@@ -163,6 +166,7 @@ uint16_t profile_marker_schema(struct profile *profile, const struct marker_sche
     uint16_t known = find_schema(profile, name);
     for (unsigned number = 2; known != MARKER_SCHEMA_NONE; number++) {
         if (has_same_values(schema_at(profile, known), schema) || failure_is_set(profile->failure)) break;
+        if (number > VARIANTS_MAX) return MARKER_SCHEMA_NONE;
         name = profile_variant_name(profile, wanted, number);
         known = find_schema(profile, name);
     }
@@ -206,6 +210,7 @@ uint16_t profile_take_marker_schema(struct profile *profile, const struct marker
     uint16_t row;
     for (unsigned number = 2; (row = find_schema(profile, name)) != MARKER_SCHEMA_NONE; number++) {
         if (is_same_schema(schema_at(profile, row), schema) || failure_is_set(profile->failure)) break;
+        if (number > VARIANTS_MAX) return MARKER_SCHEMA_NONE;
         name = profile_variant_name(profile, schema->name, number);
     }
     if (row == MARKER_SCHEMA_NONE) row = add_schema(profile, *schema, name);

@@ -648,7 +648,7 @@ static void add_schema(size_t input, struct thread *thread, const char *label) {
                             .end_ns = SECOND_NS,
                             .name = profile_string(part(input), TEXT("request")),
                             .stack = stack_none(),
-                            .schema = profile_marker_schema(part(input), &schema)};
+                            .schema = profile_take_marker_schema(part(input), &schema)};
     profile_add_marker(part(input), thread, marker, &value);
 }
 
@@ -672,6 +672,26 @@ TEST(test_equal_definitions_are_one, begin, end) {
     size_t category_count = whole.categories.rows.count;
     assert_true(text_equal(categories_at(&whole.categories, category_count - 2)->name, TEXT("I/O")));
     assert_true(text_equal(categories_at(&whole.categories, category_count - 1)->name, TEXT("I/O (variant 2)")));
+}
+
+/* Each variant is compared with all others, so their number is limited. */
+TEST(test_payloads_of_too_many_variants_are_lost, begin, end) {
+    enum { VARIANT_COUNT = 60, ROOM = 100 };
+    static char labels[INPUT_COUNT][VARIANT_COUNT][32];
+    set_one_clock();
+    for (size_t i = 0; i < INPUT_COUNT; i++) {
+        add_process(i, (int64_t)i + 1, TIME_NONE, TIME_NONE);
+        struct thread *thread = add_thread(i, (int64_t)i + 1, TIME_NONE, TIME_NONE);
+        for (int j = 0; j < VARIANT_COUNT; j++) {
+            snprintf(labels[i][j], sizeof labels[i][j], "%d of %zu", j, i);
+            add_schema(i, thread, labels[i][j]);
+        }
+    }
+    run();
+    assert_int_equal(whole.marker_schemas.count, ROOM);
+    for (uint32_t i = 0; i < INPUT_COUNT; i++)
+        assert_int_equal(profile_thread_at(&whole, (thread_id){i})->markers.count, VARIANT_COUNT);
+    assert_int_equal(ledger_sum(&whole.ledger, LEDGER_VALUES, LEDGER_LOST), INPUT_COUNT * VARIANT_COUNT - ROOM);
 }
 
 /* Numbers and texts of each input are kept in different ways by their sizes. */
