@@ -226,12 +226,11 @@ struct told_counts {
 };
 enum { TOLD_WORDS_MAX = sizeof((struct told_counts *)NULL)->words / sizeof(struct text) };
 
-static struct told_counts *counts_of_label(struct column *all, struct text label) {
-    COLUMN_EACH(struct told_counts, counts, all)
-        if (text_equal(counts->label, label)) return counts;
-    struct told_counts *counts = column_push(all);
-    if (counts) *counts = (struct told_counts){.label = label};
-    return counts;
+/* The label's number among all labels is that of its row. */
+static struct told_counts *counts_of_label(struct column *all, struct strings *labels, struct text label) {
+    string_id id = strings_intern(labels, label);
+    if (id.index == all->count) column_add(all, &(struct told_counts){.label = label});
+    return id.index < all->count ? column_at(all, id.index) : NULL;
 }
 
 /* Adds "39 samples" to the counts. What else a line says, such as the place of the first, holds for one run. */
@@ -259,10 +258,10 @@ static int compare_labels(const void *left, const void *right) {
     return ORDER(ranks[0], ranks[1]) ?: text_compare(labels[0], labels[1]);
 }
 
-static void add_lines(struct column *all, const struct column *extra) {
+static void add_lines(struct column *all, struct strings *labels, const struct column *extra) {
     COLUMN_EACH(const struct extra_entry, entry, extra) {
         if (!text_equal(entry->section, TEXT(LEDGER_SECTION))) continue;
-        struct told_counts *counts = counts_of_label(all, entry->label);
+        struct told_counts *counts = counts_of_label(all, labels, entry->label);
         for (struct text rest = entry->value; counts && rest.bytes_count;) add_count(counts, take_from_list(&rest));
     }
 }
@@ -270,13 +269,15 @@ static void add_lines(struct column *all, const struct column *extra) {
 /* Adds up what the runs report about their conversions and what the ledger says that this merge has lost. */
 static void show_ledgers_of_runs(const struct merge *merge, struct profile *whole) {
     struct column all, *extra = &whole->meta.extra;
+    struct strings labels;
     uint32_t first = extra->count;
     column_init(&all, sizeof(struct told_counts), whole->failure);
+    strings_init(&labels, whole->failure);
     profile_show_sums(whole);
     profile_show_ledger(whole, 0);
-    add_lines(&all, extra);
+    add_lines(&all, &labels, extra);
     extra->count = first;
-    for (size_t i = 0; i < merge->input_count; i++) add_lines(&all, &merge->inputs[i].profile.meta.extra);
+    for (size_t i = 0; i < merge->input_count; i++) add_lines(&all, &labels, &merge->inputs[i].profile.meta.extra);
     column_sort(&all, compare_labels);
     for (size_t i = 0; i < all.count && !failure_is_set(whole->failure); i++) {
         const struct told_counts *counts = column_at(&all, i);
@@ -287,6 +288,7 @@ static void show_ledgers_of_runs(const struct merge *merge, struct profile *whol
         profile_add_extra(whole, TEXT(LEDGER_SECTION), counts->label, value);
     }
     column_fini(&all);
+    strings_fini(&labels);
 }
 
 /* Notes that texts of source files differ. Gives no count, which would depend on how nested merges group the runs. */
@@ -309,14 +311,20 @@ static void lose_other_contents(const struct merge_input *input, struct ledger *
 /* Adds the lines that are the same in all runs, since any other would be wrong for some of them; what the runs lost;
  * and their number. */
 static void add_extras_of_runs(const struct merge *merge, struct profile *whole) {
+    enum { COMPARED_MAX = 2000 }; /* each with all lines of the other runs */
     const struct column *extra = &merge->inputs[0].profile.meta.extra;
-    uint64_t run_count = 0;
+    uint64_t run_count = 0, compared_count = 0, lost_count = 0;
     COLUMN_EACH(const struct extra_entry, entry, extra) {
         bool is_added_up =
             text_equal(entry->section, TEXT(RUNS_SECTION)) || text_equal(entry->section, TEXT(LEDGER_SECTION));
-        if (!is_added_up && is_of_all_runs(merge, entry))
+        if (is_added_up) continue;
+        if (compared_count++ >= COMPARED_MAX)
+            lost_count++;
+        else if (is_of_all_runs(merge, entry))
             profile_add_extra(whole, entry->section, entry->label, entry->value);
     }
+    ledger_account(&whole->ledger, LEDGER_VALUES, LEDGER_LOST,
+                   TEXT("line about the recording after the first 2000 of a run"), lost_count, NULL);
     for (size_t i = 0; i < merge->input_count; i++) run_count += run_count_of(&merge->inputs[i]);
     profile_add_extra(whole, TEXT(RUNS_SECTION), TEXT(RUNS_LABEL), profile_text_format(whole, "%" PRIu64, run_count));
     show_other_contents(merge, whole);
