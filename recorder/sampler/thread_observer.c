@@ -523,7 +523,9 @@ static void write_unreached(struct thread_record *record, struct sampled_thread 
     if (thread->was_reached && had_stacks) write_rest_of(thread, round, 0);
     thread->was_reached = false;
     thread_signal_report_unreached(record, thread);
-    write_time(record, thread, round);
+    /* The viewer counts samples, and each as an interval. */
+    bool is_due = thread->share.owed_ns >= (int64_t)observer.rules.interval_ns || demand_of(record);
+    if (is_due) write_time(record, thread, round);
 }
 
 /* Opens the clocks of a thread that runs, or closes those that can no longer interrupt it. */
