@@ -150,6 +150,12 @@ static void collect_claims(struct batch_plan *plan, struct column *claims) {
     }
 }
 
+static const char *advice_against(const struct claim *first, const struct claim *second) {
+    const char *member = first->entry->member;
+    bool is_twice_in_archive = first->source == second->source && member && !strcmp(member, second->entry->member);
+    return is_twice_in_archive ? "unpack the archive and convert its folder" : "convert them into separate folders";
+}
+
 static void refuse_collision(struct batch_plan *plan, const struct claim *first, const struct claim *second,
                              size_t more_count) {
     char *first_name = batch_entry_name(first->source, first->entry->member);
@@ -161,10 +167,9 @@ static void refuse_collision(struct batch_plan *plan, const struct claim *first,
         failure_set_memory(&plan->failure);
     else
         failure_set(&plan->failure, FAILURE_USAGE,
-                    "%s would be the profile of %s and also %s %s%s: nothing was converted; convert them into "
-                    "separate folders",
-                    first->output, first_name, is_folder ? "a folder for the profile of" : "that of", second_name,
-                    more);
+                    "%s would be the profile of %s and also %s %s%s: nothing was converted; %s", first->output,
+                    first_name, is_folder ? "a folder for the profile of" : "that of", second_name, more,
+                    advice_against(first, second));
     free(first_name);
     free(second_name);
 }
