@@ -146,6 +146,7 @@ static void sample_memory(void) {
     if (!own_file_read(NULL, path, text, sizeof text)) return;
     strtoull(text, &at, 10); /* skip the mapped pages */
     uint64_t all_bytes = strtoull(at, NULL, 10) * counters.page_bytes;
+    if (!all_bytes) return; /* the thread whose file it is has just ended */
     uint64_t own_bytes = pool_resident_bytes(&recording_pool);
     int64_t bytes = all_bytes > own_bytes ? (int64_t)(all_bytes - own_bytes) : 0;
     if (bytes == counters.last_bytes) return;

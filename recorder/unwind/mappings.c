@@ -178,7 +178,10 @@ static bool read_list(struct reading *reading) {
         kept_bytes = read_lines(reading, mappings.text, &is_good);
     }
     own_file_release(&mappings.file, file);
-    return is_good && count == 0;
+    if (offset) return is_good && count == 0;
+    /* The thread whose file it is ended before the file was opened, so the file stays empty. */
+    own_file_close(&mappings.file);
+    return false;
 }
 
 bool mappings_read(void (*visit)(const struct mapped_file *file)) {
