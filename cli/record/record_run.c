@@ -18,15 +18,24 @@ static void draw_progress(struct record *record) {
     progress_tty_draw_text(&record->bar, line);
 }
 
+/* Returns how long to wait after records were last taken. Taking them may last a good part of the period. */
+static int wait_ms(const struct record *record, uint64_t taken_ns) {
+    int period_ms = record->is_by_kernel ? record->recording.period_ms : RECORD_CHECK_MS;
+    uint64_t past_ms = (monotonic_now_ns() - taken_ns) / (RECORD_NS_PER_S / 1000);
+    return past_ms < (uint64_t)period_ms ? period_ms - (int)past_ms : 1;
+}
+
 /* Observes until the duration is over, everything that is observed has ended, or a signal arrives. */
 static void observe(struct record *record) {
     struct kernel_recording *recording = &record->recording;
     bool is_started = record->command, is_done = false;
+    uint64_t taken_ns = record->begin_ns;
     while (!is_done && !failure_is_set(&record->failure)) {
         /* A descriptor below 0 is ignored. */
         struct pollfd polled[] = {{record->signal_fd, POLLIN, 0},
                                   {record->is_by_kernel ? recording->poll_fd : -1, POLLIN, 0}};
-        int ready_count = poll(polled, 2, record->is_by_kernel ? recording->period_ms : RECORD_CHECK_MS);
+        int ready_count = poll(polled, 2, wait_ms(record, taken_ns));
+        taken_ns = monotonic_now_ns();
         if (record->is_by_kernel) kernel_recording_take(recording);
         if (!is_started) draw_progress(record); /* a program has the terminal to itself */
         if (ready_count) record_signals_handle(record);

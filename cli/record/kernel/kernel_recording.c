@@ -193,11 +193,12 @@ static unsigned stack_bytes_for(size_t ring_bytes, unsigned frequency_hz) {
     return bytes < BYTES_MAX ? (unsigned)bytes : BYTES_MAX;
 }
 
-/* In that time, samples fill at most half of a ring. It is also short enough for reading command lines, which can be
- * read only while the program runs. */
+/* Returns a time in which samples and switches fill at most half of a ring. It is also short enough for reading command
+ * lines, which can be read only while the program runs. */
 static int period_for(const struct kernel_recording *recording) {
     enum { MS_PER_S = 1000, PERIOD_MS_MAX = 20, OTHER_FIELDS_BYTES = 4096 };
-    uint64_t bytes_per_s = 1;
+    enum { SWITCHES_PER_S_MAX = 600000, SWITCH_BYTES = 80 };
+    uint64_t bytes_per_s = SWITCHES_PER_S_MAX * SWITCH_BYTES;
     for (size_t i = 0; i < recording->events.count; i++) {
         const struct perf_event_attr *attr = &recording->events.rows[i].attr;
         if (attr->freq) bytes_per_s += attr->sample_freq * (attr->sample_stack_user + OTHER_FIELDS_BYTES);
