@@ -31,7 +31,7 @@ struct difference {
 static void take_line(struct difference *difference, size_t side, struct text line) {
     size_t space = text_find_last(line, ' ');
     struct decimal count;
-    bool is_rounded;
+    bool is_rounded = false;
     if (!decimal_parse(text_from(line, space + 1), &count, &is_rounded)) return;
     string_id stack = strings_intern(&difference->stacks, text_slice(line, 0, space));
     struct counts *counts = string_is_none(stack) ? NULL : id_column_at(&difference->counts, stack.index);

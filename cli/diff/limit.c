@@ -47,7 +47,7 @@ static bool parse_subject(struct text text, struct limit *limit) {
 /* Parses what is after the ">". */
 static bool parse_value(struct text text, struct limit *limit) {
     struct decimal number;
-    bool is_rounded, has_plus = text_starts_with(text, TEXT("+"));
+    bool is_rounded = false, has_plus = text_starts_with(text, TEXT("+"));
     int64_t time_ns;
     limit->is_change = has_plus || text_starts_with(text, TEXT("-"));
     if (has_plus) text = text_from(text, 1);
