@@ -96,6 +96,7 @@ static struct shard shard_of_scheduler(const struct scheduler *scheduler, uint64
         return shard_of_task(scheduler, numbers_of(scheduler, reported_count), number, failure);
     return (struct shard){0};
 }
+
 static struct shard find_shard(uint64_t count, struct failure *failure) {
     const struct scheduler *scheduler = find_scheduler();
     if (scheduler) return shard_of_scheduler(scheduler, count, failure);

@@ -8,6 +8,7 @@
 #include "libconvert/base/memory.h"
 
 enum { RESAMPLE_COUNT = 2000, BLOCK_COUNT = RESAMPLE_COUNT / RESAMPLE_LANE_COUNT, SAMPLES_MIN = 10 };
+_Static_assert(RESAMPLE_COUNT % RESAMPLE_LANE_COUNT == 0, "each block is full");
 
 /* A resample may consist of runs that happen to be alike, which does not make a change a thousand times surer. Its
  * variance is therefore taken as at least this part of the variance of all runs. */

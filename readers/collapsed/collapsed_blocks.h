@@ -25,7 +25,7 @@ struct collapsed_blocks {
     size_t indent;     /* where the first frame begins in its line */
     bool is_map;       /* the stack is part of a bpftrace map */
     bool is_histogram; /* the lines of a histogram follow, each with a count */
-    bool has_bucket;   /* the histogram has one */
+    bool has_bucket;   /* the histogram has a line with a count */
     bool had_thread;   /* the last stack that ended named its thread */
     bool is_flat;      /* SystemTap wrote the stack, and its lines have lost their indentation */
     bool is_parted;    /* the last line was blank: DTrace may print the program's stack after that of the kernel */

@@ -37,7 +37,7 @@ struct kernel_event_options {
 };
 
 /* Sets the attributes of the events; nothing is opened. Returns false after a failure. */
-bool kernel_events_init(struct kernel_events *events, const struct kernel_event_options *wanted,
+bool kernel_events_init(struct kernel_events *events, const struct kernel_event_options *options,
                         struct failure *failure);
 void kernel_events_fini(struct kernel_events *events);
 
