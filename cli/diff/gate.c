@@ -130,7 +130,7 @@ void gate_describe(const struct gate_limit *limit, char words[GATE_WORDS_BYTES])
     if (!limit->limit.is_change)
         snprintf(words, GATE_WORDS_BYTES, "%s, at least %s", head, lower);
     else if (is_relative && outcome->base == 0)
-        snprintf(words, GATE_WORDS_BYTES, "%s to %s: new", base, head);
+        snprintf(words, GATE_WORDS_BYTES, "%s to %s: %s", base, head, outcome->head > 0 ? "new" : "no change");
     else
         snprintf(words, GATE_WORDS_BYTES, "%s to %s: %s, at least %s", base, head, change, lower);
 }
