@@ -180,8 +180,10 @@ static void finish_content(const struct conversion *conversion, struct profile *
 
 /* ---- Several inputs. ---- */
 
-/* Returns the last part of the path, or the whole path if another input has the same last part. */
+/* Returns the last part of the path, or the whole path if another input has the same last part. The first input may
+ * have a name of its own. */
 static struct text short_name(const struct gecko_convert_options *options, size_t number) {
+    if (number == 0 && options->input_name) return text_of(options->input_name);
     struct text path = text_of(report_path_name(options_input_path(options, number))), name = text_base_name(path);
     for (size_t i = 0; i < options_input_count(options); i++)
         if (i != number && text_equal(text_base_name(text_of(options_input_path(options, i))), name)) return path;

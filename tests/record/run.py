@@ -1046,6 +1046,7 @@ def events_of_the_program_are_in_the_profile(folder):
     check(ended.returncode == 0, ended.stderr)
     odd.rmdir()
     profile = profile_of(folder / "p.json")
+    check("the recording: " in text_of(folder / "p.json"), "notes lack the name of the recording")
     names = profile["shared"]["stringArray"]
     requests = sum(names[name] == "request" for thread in profile["threads"] for name in thread["markers"]["name"])
     check(requests == 16, f"{requests} requests in place of 16: {ended.stderr}")
