@@ -99,8 +99,9 @@ static void find_range(struct profile *profile) {
     profile->start_ns = time_earlier(events.first_ns, recording->start_ns);
     profile->last_event_ns = events.last_ns;
     profile->end_ns = time_later(find_last_end(profile), time_later(events.last_ns, recording->end_ns));
-    /* TIME_NONE is before every start. */
-    if (profile->meta.was_profile && recording->end_ns > recording->start_ns) {
+    /* An unknown end is before every start. */
+    bool is_known = recording->start_ns != TIME_NONE && recording->end_ns > recording->start_ns;
+    if (profile->meta.was_profile && is_known) {
         profile->start_ns = recording->start_ns;
         profile->end_ns = recording->end_ns;
         /* What is drawn up to the end, such as a counter, is not an event. */
