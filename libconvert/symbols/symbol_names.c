@@ -148,14 +148,21 @@ static struct text demangle_ocaml(struct text name, char out[SYMBOL_NAME_BYTES_M
     return (struct text){out, used};
 }
 
+/* ---- Names of D. ---- */
+
+/* The demangler for D has no limits of its own, and recurses deeper than those for C++ and Rust. Names of functions
+ * that compilers write are shorter. */
+enum { D_BYTES_MAX = 1023 };
+
 /* Returns how far before the position a name of D repeats something, "Q" and a number whose last digit is a small
- * letter; 0 if it repeats nothing there. */
-static size_t repeated_distance(struct text name, size_t at) {
+ * letter, and sets where the number ends; 0 if it repeats nothing there. */
+static size_t repeated_distance(struct text name, size_t at, size_t *end) {
     enum { BASE = 26 };
     size_t distance = 0;
     if (name.bytes[at] != 'Q') return 0;
     for (size_t i = at + 1; i < name.bytes_count && distance <= at; i++) {
         unsigned char letter = (unsigned char)name.bytes[i];
+        *end = i + 1;
         if (isupper(letter)) distance = distance * BASE + (size_t)(letter - 'A');
         if (islower(letter)) distance = distance * BASE + (size_t)(letter - 'a');
         if (!isupper(letter)) return islower(letter) && distance <= at ? distance : 0;
@@ -163,24 +170,58 @@ static size_t repeated_distance(struct text name, size_t at) {
     return 0;
 }
 
-/* Returns whether a name of D can be demangled to at most some megabytes: types can repeat types that repeat others. A
- * type is at most as long as all that precedes its repetition. */
-static bool is_small_in_d(struct text name) {
-    enum { LETTERS_MAX = 100000 };
-    uint32_t sums[MANGLED_BYTES_MAX + 1] = {0}; /* how many letters are before each byte, if nothing is repeated */
+/* Marks where an identifier or a template ends that may begin or end at the position. */
+static void mark_end(struct text name, size_t at, bool are_ends[D_BYTES_MAX + 1]) {
+    struct text rest = text_from(name, at);
+    size_t end;
+    uint64_t length;
+    if (name.bytes[at] == 'Z') are_ends[at + 1] = true;
+    if (repeated_distance(name, at, &end)) are_ends[end] = true;
+    if (cursor_take_number(&rest, 10, &length) && length <= rest.bytes_count)
+        are_ends[name.bytes_count - rest.bytes_count + length] = true;
+}
+
+/* Counts for each byte of a name of D how often the demangler may begin anew up to there, to parse the rest once more:
+ * the letter after an identifier may begin parameters of a function or something else, and of the digits of a length
+ * after "S", the last ones may be part of what is that long. */
+static void count_doublings(struct text name, uint16_t doublings[D_BYTES_MAX]) {
+    bool are_ends[D_BYTES_MAX + 1] = {0}, is_length = false;
+    uint16_t count = 0;
     for (size_t at = 0; at < name.bytes_count; at++) {
-        size_t distance = repeated_distance(name, at);
-        char first = name.bytes[at - distance];
-        bool is_type = distance && (isupper((unsigned char)first) || first == 'x' || first == 'y');
-        sums[at + 1] = sums[at] + 1 + (is_type ? sums[at] - sums[at - distance] : 0);
-        if (sums[at + 1] > LETTERS_MAX) return false;
+        char byte = name.bytes[at], next = at + 1 < name.bytes_count ? name.bytes[at + 1] : 0;
+        mark_end(name, at, are_ends);
+        is_length = byte == 'S' || (is_length && cursor_is_digit(byte));
+        bool is_ambiguous_length = byte != 'S' && is_length && (cursor_is_digit(next) || next == '_' || next == 'Q');
+        if (is_ambiguous_length || (are_ends[at] && strchr("FMRUVWY", byte))) count++;
+        doublings[at] = count;
+    }
+}
+
+/* Returns whether a name of D is demangled in about a million steps: types can repeat types that repeat others. While
+ * it reads a repeated type, the demangler may read all that follows it. */
+static bool is_quick_in_d(struct text name) {
+    enum { STEPS_MAX = 1000000, DOUBLINGS_MAX = 20 };
+    uint16_t doublings[D_BYTES_MAX];
+    uint64_t sums[D_BYTES_MAX + 1] = {0}; /* steps before each byte */
+    if (name.bytes_count > D_BYTES_MAX) return false;
+    count_doublings(name, doublings);
+    uint16_t doubling_count = doublings[name.bytes_count - 1];
+    if (doubling_count > DOUBLINGS_MAX) return false;
+    for (size_t at = 0, end; at < name.bytes_count; at++) {
+        uint64_t steps = 1;
+        size_t start = at - repeated_distance(name, at, &end);
+        char first = name.bytes[start];
+        if (start < at && (isupper((unsigned char)first) || first == 'x' || first == 'y'))
+            steps += (sums[at] - sums[start] + ((name.bytes_count - at) << doubling_count)) >> doublings[start];
+        sums[at + 1] = sums[at] + (steps << doublings[at]);
+        if (sums[at + 1] > STEPS_MAX) return false;
     }
     return true;
 }
 
 /* Parameters are always written. */
 static bool demangle_d(struct text name, const char *mangled, struct name_buffer *buffer) {
-    if (!is_small_in_d(name)) return false;
+    if (!is_quick_in_d(name)) return false;
     char *demangled = dlang_demangle(text_starts_with(name, TEXT("__")) ? mangled + 1 : mangled, DMGL_NO_OPTS);
     if (!demangled) return false;
     size_t bytes_count = strlen(demangled);

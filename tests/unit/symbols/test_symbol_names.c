@@ -49,6 +49,16 @@ TEST(names_of_d) {
     assert_demangled("_D1a1bFQzZv", "_D1a1bFQzZv");
 }
 
+/* Each letter after an identifier, and each length after S, makes the demangler begin anew. */
+TEST(names_of_d_that_would_take_years) {
+    static const char *const parts[] = {"FC1b", "MFS1b", "__T1aS11", "__T1aS1__T1a"};
+    for (size_t i = 0; i < sizeof parts / sizeof *parts; i++) {
+        char name[2000] = "_D1a";
+        while (strlen(name) < 1000) strcat(name, parts[i]);
+        assert_demangled(name, name);
+    }
+}
+
 /* As perf writes them. */
 TEST(names_of_ocaml) {
     assert_demangled("camlStdlib__List__map_236", "Stdlib.List.map_236");
