@@ -294,10 +294,13 @@ static bool parse_tracing_frame(struct text text, struct collapsed_frame *frame)
     return true;
 }
 
-/* PerfView and other tools for .NET and Windows: "System.Private.CoreLib!System.String.Concat(class System.String)". */
+/* PerfView and other tools for .NET and Windows: "System.Private.CoreLib!System.String.Concat(class System.String)".
+ * These are no modules: "operator!=", "push!(v::Vector, x::Any)", "push! at ./array.jl:3", "File.read!/1". */
 static bool parse_module_frame(struct text text, struct collapsed_frame *frame) {
-    struct text name = text, module = text_take_until(&name, '!');
-    if (!module.bytes_count || !name.bytes_count || name.bytes[0] == '=') return false; /* "operator!=" */
+    frame->name = text;
+    take_mark(frame);
+    struct text name = frame->name, module = text_take_until(&name, '!');
+    if (!module.bytes_count || !name.bytes_count || strchr("=( /", name.bytes[0])) return false;
     for (size_t i = 0; i < module.bytes_count; i++)
         if (!cursor_is_word_byte(module.bytes[i]) && !strchr(".-+", module.bytes[i])) return false;
     frame->name = name;
@@ -328,6 +331,7 @@ static bool parse_torch_frame(struct text text, struct collapsed_frame *frame) {
     struct text left = text_from(text, open);
     uint64_t line;
     if (!cursor_take_number(&left, 10, &line) || line > UINT32_MAX || !cursor_take(&left, TEXT("):"))) return false;
+    if (!left.bytes_count || !strchr("_ ", left.bytes[0])) return false;
     frame->name = text_from(left, 1);
     set_place(frame, text_slice(text, 0, open - 1), (uint32_t)line, FRAME_PYTHON);
     return frame->name.bytes_count > 0;

@@ -44,9 +44,9 @@ FRAMES = {
     "rbspy": re.compile(r"(?s)(.+?) - (?:.+:\d+|.+\.rb|\(?unknown\)?)\Z"),
     "sample": None,
     "tracing": re.compile(r"(?s)(.+):[^:]+\.rs:\d+\Z"),
-    "dotnet": re.compile(r"(?s)[\w.+-]+!([^=].*)\Z", re.ASCII),
+    "dotnet": re.compile(r"(?s)[\w.+-]+!([^=( /].*?)(?:_\[[kijw01]\]| \[inlined\])?\Z", re.ASCII),
     "julia": re.compile(r"(?s)(.+?) at .*\.(?:jl|cc|c|cpp|cxx|h|hpp|rs|go|S):\d+(?: \[inlined\])?\Z"),
-    "torch": re.compile(r"(?s).*?\.py\(\d+\):.(.+)\Z"),
+    "torch": re.compile(r"(?s).*?\.py\(\d+\):[_ ](.+)\Z"),
 }
 
 # How they write threads; with the semicolon that follows.
