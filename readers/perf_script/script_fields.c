@@ -273,7 +273,7 @@ bool script_fields_are_payload(struct text event, bool has_period, struct text r
     /* perf makes these of a processor's trace: "cbr:  cbr: 41 freq: 4100 MHz (114%)". */
     static const struct text of_traces[] = {TEXT("cbr"),  TEXT("psb"),     TEXT("mwait"), TEXT("pwre"), TEXT("exstop"),
                                             TEXT("pwrx"), TEXT("ptwrite"), TEXT("evt"),   TEXT("iflag")};
-    if (!has_period && TEXT_IS_IN(event, of_traces)) return true;
+    if (!has_period && rest.bytes_count && TEXT_IS_IN(event, of_traces)) return true;
     /* An old kernel's: "kfree: call_site=ffffffff81092295 ptr=(nil)". */
     bool is_bare_name =
         event.bytes_count && text_find(event, ':') == event.bytes_count && text_find(event, '/') == event.bytes_count;

@@ -101,7 +101,8 @@ static enum probe_score probe(struct text start, bool is_whole) {
     }
     /* Programs and prose have single lines that look like events. */
     bool is_prose = census.good_count * 4 < census.good_count + census.other_count;
-    return is_prose || census.call_count ? PROBE_NO : score;
+    bool is_of_calls = census.call_count && census.call_count * 2 >= census.good_count;
+    return is_prose || is_of_calls ? PROBE_NO : score;
 }
 
 const struct reader reader_perf_script = {

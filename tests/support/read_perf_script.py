@@ -317,7 +317,7 @@ class Reader:
     def is_tracepoint(self, event, tail):
         """Returns whether it is a tracepoint. Hardware events with a colon in their names have frames."""
         is_one = not FIELD_FRAME.match(tail.strip()) if is_tracepoint(event) else OLD_TRACEPOINT.match(tail)
-        is_one = is_one or event in OF_PROCESSOR_TRACES
+        is_one = is_one or (tail.strip() and event in OF_PROCESSOR_TRACES)
         return self.tracepoints.setdefault(event, bool(is_one))
 
     def read_tail(self, tail):

@@ -1426,6 +1426,9 @@ TEST(test_probe) {
         {"Failed to open /a\nFailed to open /b\n instruction trace error type 1\nBFD: /c: bad\na 1 1.0: cycles:\n",
          true, PROBE_SURE},
         {"{a 1 1.0: cycles:\n\t401136 f\n", true, PROBE_SURE},
+        {"a 1 1.0: (/a )      main\n", true, PROBE_NO},
+        {"a 1 1.0: cbr: 47\na 1 1.0: (/a )      main\n", true, PROBE_NO},
+        {"a 1 1.0: cycles:\n\t401136 f\n\na 1 1.0: (/a )      main\n", true, PROBE_SURE},
         {"[\"\n a 1 1.0: cycles:\n\"]", true, PROBE_NO},
         {"2024-01-02 10:00:00 host sshd[12]: Accepted\n", true, PROBE_NO},
         {"# a comment\n# and another\n", true, PROBE_NO},
@@ -1433,6 +1436,20 @@ TEST(test_probe) {
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
         enum probe_score score = reader_perf_script.probe(text_of(rows[i].start), rows[i].is_whole);
         if (score != rows[i].score) fail_msg("\"%s\": %d, not %d", rows[i].start, (int)score, (int)rows[i].score);
+    }
+}
+
+/* Events of a processor's trace have a payload. An event that a user gave such a name has a stack. */
+TEST(test_names_of_events_of_traces) {
+    static const char user[] = "a 1/1 1.0: cycles: \n\t10 f (/a)\n\na 1/1 2.0: evt: \n\t10 f (/a)\n\n";
+    static const char trace[] = "a 1/1 1.0: cycles: \n\t10 f (/a)\n\na 1/1 2.0: evt: cfe: SIPI ip: 0\n\n";
+    struct reading reading;
+    for (size_t is_trace = 0; is_trace < 2; is_trace++) {
+        read_text(&reading, is_trace ? trace : user);
+        const struct thread *thread = profile_ordered_thread(&reading.profile, 0);
+        assert_int_equal(samples_count(&thread->samples), 1);
+        assert_int_equal(thread->markers.count, is_trace);
+        reading_fini(&reading);
     }
 }
 
