@@ -94,6 +94,15 @@ static void print_losses(const struct runs *runs) {
     }
 }
 
+/* One run of each side is enough: the runs of a side are of one build. */
+static void print_missing_names(const struct runs *runs) {
+    const struct run *firsts[] = {&runs->all[0], &runs->all[runs->counts.base]};
+    for (size_t i = 0; i < sizeof firsts / sizeof *firsts; i++) {
+        if (!*firsts[i]->missing_names) continue;
+        console_print_message("%s: names missing: %s", report_path_name(firsts[i]->path), firsts[i]->missing_names);
+    }
+}
+
 /* ---- The command. ---- */
 
 static int refuse(const struct runs *runs, const struct failure *failure) {
@@ -118,7 +127,10 @@ static int diff(struct options *options) {
     failure = &runs.failure;
     comparison_init(&comparison, &runs, options->per, failure);
     if (!failure_is_set(failure)) gate_judge(&gate, &comparison);
-    if (!options->is_quiet && !failure_is_set(failure)) print_losses(&runs);
+    if (!options->is_quiet && !failure_is_set(failure)) {
+        print_losses(&runs);
+        print_missing_names(&runs);
+    }
     if (!failure_is_set(failure) && options->convert.output_path) difference_write(&comparison, options, failure);
     if (!failure_is_set(failure)) write_junit(&gate, options->junit_path, failure);
     if (!failure_is_set(failure)) write_comparison(&comparison, &gate, options, failure);

@@ -94,6 +94,15 @@ static void visit(void *context, const struct profile *profile) {
     run_weights_fill(&run->weights, profile);
 }
 
+/* The result is owned. */
+static char *describe_missing_names(const struct gecko_convert_result *result) {
+    static const double share_min = 0.1;
+    struct report_text text = {.bytes_count = 0};
+    bool is_much = result->missing_name_count && result->missing_names[0].share >= share_min;
+    if (is_much) report_append_missing_name(result, 0, &text);
+    return strndup(text.bytes, text.bytes_count);
+}
+
 /* A thread_job_run. */
 static void read_run(void *context, unsigned helper) {
     struct reading *reading = context;
@@ -107,8 +116,9 @@ static void read_run(void *context, unsigned helper) {
     report_append_losses(&result, &losses);
     struct text shown = text_from((struct text){losses.bytes, losses.bytes_count}, strlen("; "));
     run->losses = strndup(shown.bytes, shown.bytes_count);
+    run->missing_names = describe_missing_names(&result);
     run->title = strdup(result.input_title);
-    if (!run->title || !run->losses) failure_set_memory(&run->failure);
+    if (!run->title || !run->losses || !run->missing_names) failure_set_memory(&run->failure);
     run->lost_count = result.sums[GECKO_CONVERT_SAMPLES].lost;
     gecko_convert_result_fini(&result);
 }
@@ -227,6 +237,7 @@ void runs_fini(struct runs *runs) {
         info_fini(&run->info);
         free(run->title);
         free(run->losses);
+        free(run->missing_names);
         free(run->path);
     }
     free(runs->all);

@@ -14,6 +14,7 @@ struct run {
     struct run_weights weights;
     char *title;         /* owned; "perf script text" */
     char *losses;        /* owned; what was lost in reading, "lost: 2 lines (…)"; empty: nothing */
+    char *missing_names; /* owned; "app 92 % (…)", the library that lacks most names; empty: hardly any are missing */
     uint64_t lost_count; /* lost samples */
 };
 
