@@ -1350,8 +1350,9 @@ TEST(test_events_of_any_name) {
     read_text(&reading, trace);
     const struct ledger *ledger = &reading.profile.ledger;
     assert_int_equal(ledger->read[LEDGER_SAMPLES], 5000);
-    assert_int_equal(count_of(ledger, LEDGER_SAMPLES, LEDGER_KEPT, "event e4095"), 1);
-    assert_int_equal(count_of(ledger, LEDGER_SAMPLES, LEDGER_KEPT, "event beyond the first 4096"), 5000 - 4096);
+    assert_int_equal(ledger_sum(ledger, LEDGER_SAMPLES, LEDGER_KEPT), 5000);
+    assert_int_equal(count_of(ledger, LEDGER_SAMPLES, LEDGER_KEPT, "event e400"), 1);
+    assert_true(count_of(ledger, LEDGER_SAMPLES, LEDGER_KEPT, "other causes") > 0);
     reading_fini(&reading);
     free(trace);
 }
