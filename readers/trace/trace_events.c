@@ -438,23 +438,33 @@ static int64_t count_intervals(const struct entry *entry, struct trace_sampled_t
     return INTERVALS_MAX;
 }
 
-/* Returns how long an event had waited some time before the sample. */
-static int64_t delay_before(const struct sample_head *head, double before_ns) {
-    if (head->delay_ns == TIME_NONE) return TIME_NONE;
-    int64_t delay_ns = head->delay_ns - (int64_t)before_ns;
+/* Returns how long an event had waited some time before it had waited `delay_ns`. */
+static int64_t delay_before(int64_t delay_ns, double before_ns) {
+    if (delay_ns == TIME_NONE) return TIME_NONE;
+    delay_ns -= (int64_t)before_ns;
     return delay_ns > 0 ? delay_ns : 0;
+}
+
+static void move_to(struct samples *samples, uint32_t row, int64_t time_ticks, double ticks_per_ns) {
+    struct sample *sample = samples_at(samples, row);
+    if (samples_have_delays(samples)) {
+        int64_t *delay_ns = column_at(&samples->details->delay_ns, row);
+        *delay_ns = delay_before(*delay_ns, (double)(sample->time_ticks - time_ticks) / ticks_per_ns);
+    }
+    sample->time_ticks = time_ticks;
 }
 
 /* Moves samples of waits out of the time that the thread has run for its next sample, to the start of that time. A
  * thread that often waits for a short time has several stretches of work for one sample, and the viewer draws no more
  * of them than the time since the sample before. */
 static void make_room(struct trace_sampled_thread *sampled, struct samples *samples, int64_t start_ticks,
-                      int64_t taken_ticks) {
+                      int64_t taken_ticks, double ticks_per_ns) {
     if (start_ticks < sampled->last_run_ticks) start_ticks = sampled->last_run_ticks;
     for (uint32_t row = samples_count(samples), left = sampled->idle_count; row && left; left--) {
-        struct sample *sample = samples_at(samples, --row);
-        if (sample->time_ticks <= start_ticks || sample->time_ticks > taken_ticks) continue;
-        sample->time_ticks = sampled->last_idle_ticks = start_ticks;
+        int64_t time_ticks = samples_at(samples, --row)->time_ticks;
+        if (time_ticks <= start_ticks || time_ticks > taken_ticks) continue;
+        move_to(samples, row, start_ticks, ticks_per_ns);
+        sampled->last_idle_ticks = start_ticks;
     }
 }
 
@@ -475,7 +485,7 @@ static uint64_t add_samples(struct entry *entry, struct trace_sampled_thread *sa
         double part_ticks = (double)part_ns * ticks_per_ns;
         int64_t start_ticks = thread->start_ticks > 0 ? thread->start_ticks : 0;
         step_ticks = bounded_ticks(part_ticks, (head->taken_ticks - start_ticks) / count);
-        make_room(sampled, &thread->samples, head->taken_ticks - count * step_ticks, head->taken_ticks);
+        make_room(sampled, &thread->samples, head->taken_ticks - count * step_ticks, head->taken_ticks, ticks_per_ns);
         if (sampled->last_idle_ticks > start_ticks) start_ticks = sampled->last_idle_ticks;
         step_ticks = bounded_ticks(part_ticks, (head->taken_ticks - start_ticks) / count);
     }
@@ -483,7 +493,8 @@ static uint64_t add_samples(struct entry *entry, struct trace_sampled_thread *sa
     for (int64_t i = count; i-- > 0;) {
         int64_t cpu_ns = head->cpu_ns == TIME_NONE ? TIME_NONE : head->cpu_ns / count + (i < head->cpu_ns % count);
         thread_add_sample(thread, head->taken_ticks - i * step_ticks, sampled->stack, 1);
-        samples_set_details(&thread->samples, cpu_ns, delay_before(head, (double)(i * step_ticks) / ticks_per_ns));
+        double before_ns = (double)(i * step_ticks) / ticks_per_ns;
+        samples_set_details(&thread->samples, cpu_ns, delay_before(head->delay_ns, before_ns));
     }
     trace_ledger_count_placeless(&entry->trace->ledger, (enum trace_cause)entry->kind, (uint64_t)count - 1);
     *(head->cpu_ns ? &sampled->last_run_ticks : &sampled->last_idle_ticks) = head->taken_ticks;

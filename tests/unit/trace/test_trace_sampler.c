@@ -694,6 +694,18 @@ TEST(test_delays_of_several_intervals, setup, teardown) {
     for (uint32_t i = 0; i < 3; i++) assert_int_equal(samples_delay_ns(samples, i + 1), delays_ns[i]);
 }
 
+/* So has one that waits at the time of a wait which makes room for work. */
+TEST(test_delay_at_a_moved_wait, setup, teardown) {
+    begin_spans();
+    add_span(1000, 1000, 0);
+    put_lebs(&fixture.trace, 9000 * TICKS_PER_NS, 7, BUILD_HAS_CPU | BUILD_HAS_DELAY, 0, 1500, 0, 0);
+    trace_block(&fixture.trace, BUILD_THREAD_SAMPLE);
+    add_span(300, 1000, 0);
+    seal_and_read();
+    assert_spans("1000:1000 9300:0 10300:1000");
+    assert_int_equal(samples_delay_ns(&profile_ordered_thread(&fixture.profile, 0)->samples, 1), 800);
+}
+
 TEST(test_samples_that_were_taken_before, setup, teardown) {
     begin_spans();
     add_span(1000, 0, 0);
