@@ -208,8 +208,8 @@ static int period_for(const struct kernel_recording *recording) {
     return period_ms ? (int)period_ms : 1;
 }
 
-/* Awaits the rings only for events that may come in any number. The kernel wakes who does so at each end of a thread
- * too, and a program that starts many threads takes a quarter longer for each. */
+/* The rings are awaited only for events that may come in any number. The kernel wakes whoever awaits them whenever a
+ * thread ends, which makes each thread of the program a quarter more expensive. */
 static int poll_fd_for(const struct kernel_recording *recording) {
     for (size_t i = 0; i < recording->events.count; i++)
         if (!recording->events.rows[i].attr.freq) return recording->rings.poll_fd;

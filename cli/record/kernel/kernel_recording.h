@@ -28,7 +28,7 @@ struct kernel_recording {
     struct kernel_events events;
     struct kernel_stream stream;
     int period_ms;       /* how often to take records, so that no ring fills up */
-    int poll_fd;         /* to be awaited as well, as the rings may fill up sooner; -1: no need */
+    int poll_fd;         /* await this too, since the rings may fill up sooner; -1: no need */
     uint64_t flushed_ns; /* when the stream was last written, on CLOCK_MONOTONIC */
     uint64_t sample_count;
     uint64_t lost_count;           /* lost records that the kernel has reported so far */
