@@ -11,7 +11,7 @@ libconvert_sources := \
     libconvert/format/common_format.c libconvert/format/counter_display.c libconvert/format/gecko_format.c \
     libconvert/format/gecko_location.c libconvert/format/processed_format.c \
     libconvert/merge/merge.c libconvert/merge/merge_meta.c libconvert/merge/merge_rows.c \
-    libconvert/merge/merge_layout.c libconvert/merge/merge_runs.c \
+    libconvert/merge/merge_layout.c libconvert/merge/merge_runs.c libconvert/merge/merge_samples.c \
     libconvert/merge/merge_tables.c libconvert/merge/merge_tasks.c libconvert/merge/merge_timeline.c \
     libconvert/profile/categories.c libconvert/profile/counter.c libconvert/profile/cut_stacks.c libconvert/profile/launchers.c \
     libconvert/profile/ledger.c libconvert/profile/libs.c libconvert/profile/marker_label.c libconvert/profile/markers.c libconvert/profile/profile.c libconvert/profile/nameless.c \

@@ -1,25 +1,17 @@
 /* Moves the rows of threads, counters and logs into the whole profile. Columns move as they are where the whole
  * profile's are empty, which is the usual case. */
 #include "libconvert/base/memory.h"
-#include "libconvert/profile/cut_stacks.h"
 #include "merge_steps.h"
-
-/* The kinds of inputs from which a thread of the whole profile has samples. */
-enum { FROM_PERF = 1, FROM_RECORDER = 2 };
 
 struct moving {
     const struct merge *merge;
     const struct merge_tasks *tasks;
     struct profile *whole;
-    bool prefers_recorder;
-    uint8_t *sampled_by; /* for each thread of the whole profile: FROM_PERF, FROM_RECORDER */
 
     /* Of the current input. */
     struct merge_input *input;
     struct profile *part;
     size_t number;
-    uint64_t dropped_count; /* samples that are not taken */
-    uint64_t dropped_periods;
 };
 
 static process_id moved_process(const struct moving *moving, process_id process) {
@@ -32,51 +24,7 @@ static thread_id moved_thread(const struct moving *moving, thread_id thread) {
     return moving->tasks->threads[moving->tasks->first_threads[moving->number] + thread.index];
 }
 
-/* ---- Samples. ---- */
-
-static uint8_t kind_of(const struct merge_input *input) { return input->is_recorder ? FROM_RECORDER : FROM_PERF; }
-
-static void find_sampled(struct moving *moving) {
-    for (size_t i = 0; i < moving->merge->input_count; i++) {
-        const struct merge_input *input = &moving->merge->inputs[i];
-        for (size_t j = 0; j < input->profile.threads.count; j++) {
-            const struct thread *thread = column_at(&input->profile.threads, j);
-            thread_id whole = moving->tasks->threads[moving->tasks->first_threads[i] + j];
-            if (samples_count(&thread->samples)) moving->sampled_by[whole.index] |= kind_of(input);
-        }
-    }
-}
-
-static bool has_cut_stacks(const struct merge_input *input) {
-    const struct ledger *ledger = &input->profile.ledger;
-    for (size_t i = 0; i < ledger->entries.count; i++)
-        if (text_starts_with(ledger_at(ledger, i)->cause, TEXT(CUT_STACKS_CAUSE))) return true;
-    return false;
-}
-
-/* perf's stacks also have the kernel, but without frame pointers they lack callers, which the recorder's have. */
-static bool prefers_recorder(const struct merge *merge) {
-    if (merge->samples != GECKO_CONVERT_SAMPLES_AUTO) return merge->samples == GECKO_CONVERT_SAMPLES_RECORDER;
-    for (size_t i = 0; i < merge->input_count; i++)
-        if (!merge->inputs[i].is_recorder && has_cut_stacks(&merge->inputs[i])) return true;
-    return false;
-}
-
-static bool takes_samples(const struct moving *moving, thread_id whole) {
-    if (moving->merge->runs || moving->sampled_by[whole.index] != (FROM_PERF | FROM_RECORDER)) return true;
-    return moving->prefers_recorder == moving->input->is_recorder;
-}
-
-static void drop_samples(struct moving *moving, struct samples *samples) {
-    moving->dropped_count += samples_count(samples);
-    for (uint32_t i = 0; i < samples_count(samples); i++) {
-        struct decimal weight = profile_weight_decode(moving->part, samples_at(samples, i)->weight);
-        int64_t period;
-        if (decimal_rescale(weight, weight.scale, &period) && !weight.scale && period > 0)
-            moving->dropped_periods += (uint64_t)period;
-    }
-    samples_fini(samples);
-}
+/* ---- Threads. ---- */
 
 /* Large weights are in a table of their input. */
 static void take_large_weights(const struct moving *moving, struct samples *samples) {
@@ -95,18 +43,12 @@ static void move_marker(const struct moving *moving, struct marker *marker) {
                        TEXT("payload of a marker type of which inputs have too many variants"), 1, NULL);
 }
 
-/* ---- Threads. ---- */
-
 static void move_thread(struct moving *moving, uint32_t number) {
     struct thread *from = column_at(&moving->part->threads, number);
     thread_id whole = moved_thread(moving, (thread_id){number});
     struct thread *to = profile_thread_at(moving->whole, whole);
-    if (takes_samples(moving, whole)) {
-        take_large_weights(moving, &from->samples);
-        samples_take(&to->samples, &from->samples);
-    } else {
-        drop_samples(moving, &from->samples);
-    }
+    take_large_weights(moving, &from->samples);
+    samples_take(&to->samples, &from->samples);
     for (size_t i = 0; i < from->markers.count; i++) move_marker(moving, column_at(&from->markers, i));
     column_take(&to->markers, &from->markers);
     COLUMN_EACH(struct allocation, allocation, &from->allocations)
@@ -202,10 +144,6 @@ static void move_log(const struct moving *moving, struct column *to, struct colu
 static void move_ledger(struct moving *moving) {
     struct ledger *from = &moving->part->ledger, *to = &moving->whole->ledger;
     struct text name = moving->input->name;
-    struct text dropped = moving->input->is_recorder ? TEXT("sample of the recorder in a thread that perf sampled")
-                                                     : TEXT("sample of perf in a thread that the recorder sampled");
-    ledger_lose_kept(from, LEDGER_SAMPLES, dropped, moving->dropped_count);
-    if (from->read[LEDGER_PERIODS]) ledger_lose_kept(from, LEDGER_PERIODS, dropped, moving->dropped_periods);
     for (enum gecko_convert_unit unit = 0; unit < LEDGER_UNIT_COUNT; unit++) ledger_read(to, unit, from->read[unit]);
     COLUMN_EACH(const struct ledger_entry, entry, &from->entries) {
         struct text cause = entry->cause;
@@ -220,7 +158,6 @@ static void move_ledger(struct moving *moving) {
 
 static void move_input(struct moving *moving) {
     struct profile *part = moving->part, *whole = moving->whole;
-    moving->dropped_count = moving->dropped_periods = 0;
     for (uint32_t i = 0; i < part->threads.count && !failure_is_set(whole->failure); i++) move_thread(moving, i);
     if (failure_is_set(whole->failure)) return;
     move_counters(moving);
@@ -232,11 +169,7 @@ static void move_input(struct moving *moving) {
 }
 
 void merge_rows(struct merge *merge, const struct merge_tasks *tasks, struct profile *whole) {
-    struct moving moving = {
-        .merge = merge, .tasks = tasks, .whole = whole, .prefers_recorder = prefers_recorder(merge)};
-    moving.sampled_by = memory_allocate_zeroed(whole->failure, whole->threads.count + 1, sizeof *moving.sampled_by);
-    if (!moving.sampled_by) return;
-    find_sampled(&moving);
+    struct moving moving = {.merge = merge, .tasks = tasks, .whole = whole};
     for (size_t i = 0; i < merge->input_count && !failure_is_set(whole->failure); i++) {
         moving.input = &merge->inputs[i];
         moving.part = &merge->inputs[i].profile;
@@ -246,5 +179,4 @@ void merge_rows(struct merge *merge, const struct merge_tasks *tasks, struct pro
          * through the whole heap. */
         if (i % (merge->input_count / 16 + 1) == 0) memory_give_back_freed();
     }
-    memory_free(moving.sampled_by);
 }

@@ -44,6 +44,11 @@ struct merge_tasks {
 void merge_tasks_init(struct merge_tasks *tasks, const struct merge *merge, struct profile *whole);
 void merge_tasks_fini(struct merge_tasks *tasks);
 
+/* ---- merge_samples.c. ---- */
+
+/* Drops samples of threads that perf and the recorder both sampled, so that one of them is left. */
+void merge_choose_samples(struct merge *merge, const struct merge_tasks *tasks, const struct profile *whole);
+
 /* ---- merge_tables.c. ---- */
 
 /* Adds the input's tables to those of the whole profile, and frees all of them but those with texts and types of
@@ -58,7 +63,7 @@ void merge_rows(struct merge *merge, const struct merge_tasks *tasks, struct pro
 
 /* ---- merge_meta.c. ---- */
 
-/* Makes the weights of all inputs comparable. Call it before rows are moved. */
+/* Makes the weights of all inputs comparable. Call it when samples were chosen, and before tables are merged. */
 void merge_weights(struct merge *merge, struct profile *whole);
 
 /* Merges the facts about the recordings: product, machine, arguments and the like. */
