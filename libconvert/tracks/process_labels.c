@@ -53,6 +53,14 @@ static struct text arguments_of(const struct process *process) {
     return arguments.bytes_count ? arguments : title_of(process, program);
 }
 
+/* Returns what comes between the name of the process and its arguments: a colon too if its title has one. */
+static struct text separator_of(const struct process *process) {
+    struct text arguments = process->command_line->arguments, program = arguments_take(&arguments);
+    bool is_titled =
+        !arguments.bytes_count && text_ends_with(text_slice(program, 0, text_find(program, ' ')), TEXT(":"));
+    return is_titled ? TEXT(": ") : TEXT(" ");
+}
+
 /* ---- What processes have in common. ---- */
 
 /* Returns NULL if memory ran out (latched). */
@@ -184,7 +192,7 @@ static struct label make_label(struct labels *labels, const struct process *proc
         before = argument;
         if (choice.is_of_output) is_output = text_equal(argument, TEXT("-o"));
         if (!is_shown) continue;
-        append(&label, choice.is_of_output ? TEXT(" -o ") : TEXT(" "));
+        append(&label, choice.is_of_output ? TEXT(" -o ") : label.bytes_count ? TEXT(" ") : separator_of(process));
         append(&label, without_folders(argument));
         label.has_word = label.has_word || !is_option(argument);
     }

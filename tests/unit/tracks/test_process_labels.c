@@ -159,11 +159,11 @@ TEST(titles_in_place_of_arguments_are_shown, begin_profile, end_profile) {
     process_id renamed = add("worker: 1", TEXT("worker: 1\0"));
     process_id cut = add("gunicorn: maste", TEXT("gunicorn: master [app]\0"));
     label();
-    assert_text(process_label(at(writer)), "postgres walwriter");
-    assert_text(process_label(at(worker)), "postgres 15/main: alice shop [local] id…");
+    assert_text(process_label(at(writer)), "postgres: walwriter");
+    assert_text(process_label(at(worker)), "postgres: 15/main: alice shop [local] i…");
     assert_text(process_label(at(main)), "postgres -D data");
     assert_text(process_label(at(server)), "redis-server *:6379");
-    assert_text(process_label(at(pool)), "php-fpm8.2 pool www");
+    assert_text(process_label(at(pool)), "php-fpm8.2: pool www");
     assert_text(process_label(at(page)), "chromium --type=renderer");
     assert_text(process_label(at(other)), "");
     assert_text(process_label(at(renamed)), "");
