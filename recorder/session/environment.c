@@ -121,7 +121,7 @@ static const struct variable {
     {"_CHUNK", "SIZE", "size of its chunks: a power of two from 4K to 1M (default 64K)", read_chunk,
      "a power of two from 4K to 1M", SETTINGS_OPTION_CHUNK, 0, 0},
     {"_DURATION", "S", "keep the last S seconds only (default: all that the limit leaves)", read_duration,
-     "a number of seconds, in a trace with a limit", SETTINGS_OPTION_DURATION, 0, 0},
+     "a whole number of seconds from 1, in a trace with a limit", SETTINGS_OPTION_DURATION, 0, 0},
     {"_STORAGE", "KIND", "\"file\", or \"memory\": written when the program ends (default file)", read_storage,
      "file or memory", SETTINGS_OPTION_NONE, 0, 0},
     {"_INTERVAL", "MS", "milliseconds between samples, from 0.1; 0: no samples (default 1)", read_interval,
