@@ -1,7 +1,5 @@
 #include "task_file.h"
 
-#include <stdio.h>
-
 #include "recorder/state/own_files.h"
 
 enum { KEPT_COUNT = 32 };
@@ -12,13 +10,13 @@ static struct kept_task {
 } kept_tasks[KEPT_COUNT];
 
 size_t task_file_read(uint32_t tid, char *text, size_t bytes_max) {
-    char path[32];
+    char path[OWN_FILE_PATH_BYTES];
     struct kept_task *kept = &kept_tasks[tid % KEPT_COUNT];
     size_t bytes_count =
         kept->tid == tid && own_file_is_kept(&kept->file) ? own_file_read(&kept->file, "", text, bytes_max) : 0;
     if (bytes_count) return bytes_count;
     own_file_close(&kept->file);
     kept->tid = tid;
-    snprintf(path, sizeof path, "%u/syscall", tid);
+    own_file_of_thread(path, tid, "syscall");
     return own_file_read(&kept->file, path, text, bytes_max);
 }

@@ -25,6 +25,7 @@ enum {
     TASK_COUNT_MAX = 512,
     CPU_NS_MIN = 100000, /* less is not worth a marker */
     STATUS_BYTES_MAX = 16384,
+    LINKS_OF_FOLDER = 2, /* besides one for each thread */
 };
 
 struct task {
@@ -32,7 +33,7 @@ struct task {
     uint32_t name_bytes_count;
     char name[TASK_NAME_BYTES];
     bool is_seen;
-    bool is_missing;      /* it was not in the kernel's list, or had registered, when that was last read */
+    bool is_missing;      /* it has ended; or it was not in the kernel's list, or had registered, when that was read */
     bool is_counted;      /* its processor time becomes markers */
     uint64_t cpu_ns;      /* processor time that the thread had used at read_ns */
     uint64_t read_ns;     /* when cpu_ns was read */
@@ -46,7 +47,7 @@ static struct {
     uint64_t next_ns;
     uint64_t next_swap_ns;
     uint64_t next_slow_ns;
-    uint32_t link_count; /* links of the folder: one for each thread, and two more */
+    uint32_t link_count; /* links of the folder */
     uint32_t count;
     struct task tasks[TASK_COUNT_MAX]; /* threads that are not registered */
 } list;
@@ -91,9 +92,9 @@ static uint32_t read_own_name(char name[TASK_NAME_BYTES]) {
 }
 
 uint32_t task_read_name(uint32_t tid, char name[TASK_NAME_BYTES]) {
-    char path[32], text[TASK_NAME_BYTES + 1];
+    char path[OWN_FILE_PATH_BYTES], text[TASK_NAME_BYTES + 1];
     if (tid == process_own_tid()) return read_own_name(name);
-    snprintf(path, sizeof path, "%u/comm", tid);
+    own_file_of_thread(path, tid, "comm");
     size_t count = own_file_read(NULL, path, text, sizeof text);
     if (count && text[count - 1] == '\n') count--;
     memcpy(name, text, count);
@@ -116,8 +117,8 @@ bool task_read_cpu_ns(uint32_t tid, uint64_t *cpu_ns) {
 /* Fields have the numbers of proc(5). The second one, the name, may contain spaces and parentheses. */
 uint64_t task_read_fault_count(uint32_t tid) {
     enum { FIELD_AFTER_NAME = 3, FIELD_FAULT_COUNT = 10 };
-    char path[32], text[512];
-    snprintf(path, sizeof path, "%u/stat", tid);
+    char path[OWN_FILE_PATH_BYTES], text[512];
+    own_file_of_thread(path, tid, "stat");
     own_file_read(NULL, path, text, sizeof text);
     const char *at = strrchr(text, ')');
     for (int field = FIELD_AFTER_NAME - 1; at && field < FIELD_FAULT_COUNT; field++) at = strchr(at + 1, ' ');
@@ -127,8 +128,8 @@ uint64_t task_read_fault_count(uint32_t tid) {
 /* Returns the text after a key of the thread's status; NULL: there is none. */
 static const char *read_status(uint32_t tid, const char *key) {
     static char text[STATUS_BYTES_MAX];
-    char path[32];
-    snprintf(path, sizeof path, "%u/status", tid);
+    char path[OWN_FILE_PATH_BYTES];
+    own_file_of_thread(path, tid, "status");
     own_file_read(NULL, path, text, sizeof text);
     const char *found = strstr(text, key);
     return found ? found + strlen(key) : NULL;
@@ -211,7 +212,9 @@ static void drop_unseen(void) {
 
 static void read_time(struct task *task, uint64_t now_ns) {
     uint64_t cpu_ns;
-    if (thread_registry_record_of(task->tid) || !task_read_cpu_ns(task->tid, &cpu_ns)) return;
+    if (thread_registry_record_of(task->tid)) return;
+    task->is_missing = !task_read_cpu_ns(task->tid, &cpu_ns);
+    if (task->is_missing) return;
     if (task->is_counted) task->unmarked_ns += cpu_ns > task->cpu_ns ? cpu_ns - task->cpu_ns : 0;
     task->cpu_ns = cpu_ns;
     task->read_ns = now_ns;
@@ -253,12 +256,26 @@ static void visit_tid(uint32_t tid, const struct visit *visit) {
 
 static void visit_entry(const char *name, void *visit) { visit_tid((uint32_t)strtoul(name, NULL, 10), visit); }
 
-/* While the program has one thread, the folder is not read: the kernel would make an entry for the sampler's thread,
- * see own_file_of_process. */
+static void count_registered(struct thread_writers *writers, struct thread_record *record, void *count) {
+    (void)record;
+    if (thread_registry_tid(writers)) ++*(uint32_t *)count;
+}
+
+/* Whether the kernel has no other threads than those that are registered or in the list. */
+static bool is_complete(void) {
+    uint32_t link_count = LINKS_OF_FOLDER;
+    for (uint32_t i = 0; i < list.count; i++) link_count += !list.tasks[i].is_missing;
+    thread_registry_each_record(count_registered, &link_count);
+    return link_count == list.link_count;
+}
+
+/* The folder is read only if there are other threads: the kernel would make an entry for each one, and drop it in the
+ * folder when that thread ends, see own_file_of_thread. */
 static bool visit_entries(struct visit *visit) {
-    enum { LINKS_OF_FOLDER = 2 };
-    if (list.link_count == LINKS_OF_FOLDER + 1 + own_thread_count()) {
-        visit_tid((uint32_t)getpid(), visit);
+    visit_tid((uint32_t)getpid(), visit);
+    if (is_complete()) {
+        for (uint32_t i = 0; i < list.count; i++)
+            if (!list.tasks[i].is_missing) visit_tid(list.tasks[i].tid, visit);
         return true;
     }
     int folder = own_file_open(&list.folder, ".");

@@ -32,6 +32,8 @@ enum {
 /* The number of the thread's own table; 0: the thread shares the program's. */
 static __thread uint32_t own_table;
 static __thread int task_folder = -1;
+/* /proc has the numbers of another pid namespace. */
+static bool is_foreign;
 /* A forked child continues to count, so its tables have other numbers than those its parent had before. */
 static uint32_t last_table;
 
@@ -148,8 +150,10 @@ static bool unshare_table(int trace_file) {
 }
 
 bool own_files_begin(int trace_file) {
+    char number[16] = "";
     own_table = 0;
     task_folder = -1;
+    is_foreign = readlink("/proc/self", number, sizeof number - 1) > 0 && atol(number) != getpid();
     if (!unshare_table(trace_file)) return false;
     own_table = __atomic_add_fetch(&last_table, 1, __ATOMIC_ACQ_REL);
     task_folder = raise_number(open_at(AT_FDCWD, TASK_FOLDER, O_DIRECTORY));
@@ -170,7 +174,7 @@ static int keep(struct own_file *own, int file) {
 }
 
 static int open_file(const char *path) {
-    char absolute[64];
+    char absolute[sizeof TASK_FOLDER + OWN_FILE_PATH_BYTES];
     if (task_folder >= 0) return open_at(task_folder, path, 0);
     snprintf(absolute, sizeof absolute, TASK_FOLDER "/%s", path);
     return open_at(AT_FDCWD, absolute, 0);
@@ -201,9 +205,16 @@ static bool runs(long tid) {
     return syscall(SYS_get_robust_list, tid, &list, &bytes_count) == 0 && list;
 }
 
+void own_file_of_thread(char path[OWN_FILE_PATH_BYTES], uint32_t tid, const char *name) {
+    if (is_foreign)
+        snprintf(path, OWN_FILE_PATH_BYTES, "%u/%s", tid, name);
+    else
+        snprintf(path, OWN_FILE_PATH_BYTES, "../../%u/task/%u/%s", tid, tid, name);
+}
+
 void own_file_of_process(char path[OWN_FILE_PATH_BYTES], const char *name) {
     long first_tid = getpid();
-    snprintf(path, OWN_FILE_PATH_BYTES, "%ld/%s", runs(first_tid) ? first_tid : syscall(SYS_gettid), name);
+    own_file_of_thread(path, (uint32_t)(runs(first_tid) ? first_tid : syscall(SYS_gettid)), name);
 }
 
 static size_t read_text(int file, char *text, size_t bytes_max) {

@@ -38,11 +38,17 @@ bool own_file_is_kept(const struct own_file *own);
  * file cannot be opened. Call own_file_release after use. */
 int own_file_open(struct own_file *own, const char *path);
 
+enum { OWN_FILE_PATH_BYTES = 64 };
+
+/* Writes the path of a file of a thread of this process. The kernel keeps each folder and file of /proc that was looked
+ * up until its thread ends, and drops it then. If the thread loses its processor meanwhile, whoever has to drop a
+ * folder around it spins until the thread continues. The parent drops /proc/PID when it waits for a process that has
+ * ended. So the path leads through /proc/TID, which is not listed, but is there, and which lies in no other thread's
+ * folder. */
+void own_file_of_thread(char path[OWN_FILE_PATH_BYTES], uint32_t tid, const char *name);
+
 /* Writes the path of a file that is the same for all threads of the process: that of the first thread while it runs,
- * since the kernel has no memory and no program for a thread that has ended. The calling thread's own would do too, but
- * each file of /proc that was opened has to be dropped when its thread ends. If the thread loses its processor
- * meanwhile, the parent of a process that has ended spins in its wait until the thread continues. */
-enum { OWN_FILE_PATH_BYTES = 32 };
+ * since the kernel has no memory and no program for a thread that has ended. */
 void own_file_of_process(char path[OWN_FILE_PATH_BYTES], const char *name);
 
 /* own_file_open for a file with any absolute path. */
