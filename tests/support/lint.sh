@@ -33,11 +33,12 @@ format_of_c() {
 }
 
 # usage: tidy CLANG_TIDY_OPTIONS SOURCES_TEST…
+# Each clang-tidy has many sources, because it takes as long to start as for two of them.
 tidy() {
     options=$1
     shift
     sources -name '*.c' ! -name 'peer_*' ! -name 'aarch64_*' "$@" -print0 |
-        FLAGS="$flags -O0 -U_FORTIFY_SOURCE -Xclang -analyzer-config -Xclang mode=shallow,max-nodes=10000" xargs -0 -n 8 -P "$jobs" \
+        FLAGS="$flags -O0 -U_FORTIFY_SOURCE -Xclang -analyzer-config -Xclang mode=shallow,max-nodes=10000" xargs -0 -n 40 -P "$jobs" \
             sh -c 'clang-tidy --quiet '"$options"' "$@" -- $FLAGS' clang-tidy
 }
 
