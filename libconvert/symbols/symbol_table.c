@@ -164,9 +164,11 @@ static bool sort(struct candidates *candidates) {
     return true;
 }
 
-/* Counts the underscores at the start of the name; none for a mangled name, whose name in the source counts. */
+/* Counts the underscores at the start of the name; none for a mangled name, whose name in the source counts. glibc
+ * makes names with "__GI_" for its own calls, so no programmer writes them. */
 static size_t count_underscores(struct text name) {
     size_t count = 0;
+    if (text_starts_with(name, TEXT("__GI_"))) return SIZE_MAX;
     while (!symbol_name_is_mangled(name) && count < name.bytes_count && name.bytes[count] == '_') count++;
     return count;
 }

@@ -7,6 +7,7 @@
 #include <stdlib.h>
 
 #include "libconvert/base/byte_buffer.h"
+#include "libconvert/base/cursor.h"
 #include "libconvert/base/thread_pool.h"
 #include "library_symbols.h"
 #include "symbol_names.h"
@@ -126,17 +127,20 @@ struct reading {
     unsigned lacks; /* see symbol_lines_lacks */
 };
 
-/* Returns whether the symbol is the function, or a part or copy of it that the compiler made: "function.part.0". */
-static bool is_name_of(const char *function, const char *symbol) {
-    size_t bytes_count = strlen(function);
-    return strncmp(function, symbol, bytes_count) == 0 && (symbol[bytes_count] == '.' || !symbol[bytes_count]);
+/* Returns whether the symbol is the function, or a part or copy of it that the compiler made: "function.part.0". The
+ * one that glibc calls itself is "__GI_function". */
+static bool is_name_of(struct text function, struct text symbol) {
+    cursor_take(&symbol, TEXT("__GI_"));
+    if (!cursor_take(&symbol, function)) return false;
+    return !symbol.bytes_count || *symbol.bytes == '.';
 }
 
 /* The physical function has the name of its symbol, even where the source has another one for it: users call "malloc",
  * which its source calls "__libc_malloc". */
 static bool has_name_of_symbol(const struct reading *reading, const struct symbol_place *place) {
     if (!place->symbol || place->symbol == &reading->symbols.nameless) return false;
-    return !place->calls[0].name || !is_name_of(place->calls[0].name, place->symbol->name);
+    const char *function = place->calls[0].name;
+    return !function || !is_name_of(text_of(function), text_of(place->symbol->name));
 }
 
 /* Leaves out the recorder's own functions that are inlined into the program, as grec_sample is: the program called them

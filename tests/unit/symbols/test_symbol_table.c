@@ -145,11 +145,13 @@ static const char alias_text[] =
     "alias unsized_longest globl\nalias sized weak\n ret\n.size sized, 1\n"
     /* A name of an old version loses. */
     "alias old globl\nalias newest globl\n ret\n.size old, 1\n.size newest, 1\n.symver old, old@V1, remove\n"
+    /* So do the names that glibc makes for its own calls. */
+    "alias __GI_____own local\nalias ____own local\n ret\n.size __GI_____own, 1\n.size ____own, 1\n"
     ".globl main\nmain: ret\n.section .note.GNU-stack\n";
 
 TEST(the_name_that_programmers_write_is_chosen) {
-    static const char *const chosen[] = {"weak_one",     "public_", "plain", "strong", "open",
-                                         "part_of_more", "_Z1av",   "_Z1ax", "sized",  "newest"};
+    static const char *const chosen[] = {"weak_one", "public_", "plain", "strong", "open",   "part_of_more",
+                                         "_Z1av",    "_Z1ax",   "sized", "newest", "____own"};
     assert_true(file_write(path_of("alias.s"), TEXT(alias_text)));
     assert_true(file_write(path_of("versions"), TEXT("V1 {}; V2 {};")));
     run("cc -shared -Wl,--version-script=versions alias.s -o alias");

@@ -558,6 +558,16 @@ TEST(a_function_has_the_name_of_its_symbol, set_up, tear_down) {
     assert_stack(0, "root\nalias from 2, c.c:2 [alias]\n");
 }
 
+/* glibc names the symbols of functions that it calls itself after them. */
+TEST(a_name_that_glibc_makes_is_that_of_its_function, set_up, tear_down) {
+    run("printf 'int own(void) __asm__(\"__GI_own.part.0\");\n__attribute__((noinline)) int own(void) { return 1; }\n"
+        "int main(void) { return own(); }\n' > c.c && cc -g c.c -Wl,--build-id -o c");
+    read_build_id("c");
+    add_sample(lib_of(path_of("c"), test.build_id), label("c", "__GI_own.part.0"));
+    symbolize(GECKO_CONVERT_SYMBOLS_AUTO);
+    assert_stack(0, "root\nown from 2, c.c:2 [__GI_own.part.0]\n");
+}
+
 /* Calls in which the compiler leaves no symbol. */
 static const char lambda_text[] =
     "volatile unsigned sink;\n"
