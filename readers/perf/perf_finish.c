@@ -14,6 +14,7 @@ static struct text cut_stacks_advice(const struct perf_recording *recording) {
     struct profile *profile = recording->profile;
     const struct runtime *runtime = runtime_of_profile(profile);
     bool has_copies = recording->has_copies, is_own = recording->header.is_own;
+    if (recording->has_32_bit_copies) return TEXT(CUT_STACKS_CAUSE "record 32-bit programs with --call-graph fp");
     const char *advice = has_copies ? CUT_STACKS_WITH_COPIES : CUT_STACKS_WITHOUT_COPIES;
     if (has_copies && is_own) advice = CUT_STACKS_CAUSE "record with --call-graph fp";
     if (runtime && runtime->keeps_stacks)

@@ -142,9 +142,11 @@ struct perf_place {
     uint64_t flags; /* enum perf_place_flag */
 };
 
+enum { PERF_ABI_32_BIT = 1 };
+
 /* User registers, and a copy of the user stack from the stack pointer up. */
 struct perf_stack_copy {
-    uint64_t registers_abi;
+    uint64_t registers_abi; /* 0: no registers; PERF_ABI_32_BIT; 2: of a 64-bit thread */
     uint64_t registers_mask;
     struct text registers; /* words, one per bit of the mask */
     struct text bytes;     /* only the valid ones */

@@ -38,16 +38,17 @@ struct perf_recording {
     struct perf_activity activity;
     struct perf_waits waits;
     struct perf_tallies tallies;
-    bool keeps_processors; /* samples get their processor */
-    bool has_times;        /* some sample had a time */
-    bool has_stacks;       /* samples have stacks, not only an address */
-    bool has_copies;       /* perf copied stacks */
-    bool has_libraries;    /* it is known which addresses are in no library */
-    bool has_named_clock;  /* the clock is one that -k names, not perf's own */
-    bool has_raw_payloads; /* payloads are laid out as the formats say, not text */
-    bool is_of_processors; /* it has what only recordings of whole processors have: events of the idle thread, or the
-                              first thread of the kernel among the tasks that perf found running */
-    stack_id last_stack;   /* stack of the previous sample */
+    bool keeps_processors;  /* samples get their processor */
+    bool has_times;         /* some sample had a time */
+    bool has_stacks;        /* samples have stacks, not only an address */
+    bool has_copies;        /* perf copied stacks */
+    bool has_32_bit_copies; /* some of 32-bit programs, whose callers are not found in them */
+    bool has_libraries;     /* it is known which addresses are in no library */
+    bool has_named_clock;   /* the clock is one that -k names, not perf's own */
+    bool has_raw_payloads;  /* payloads are laid out as the formats say, not text */
+    bool is_of_processors;  /* it has what only recordings of whole processors have: events of the idle thread, or the
+                               first thread of the kernel among the tasks that perf found running */
+    stack_id last_stack;    /* stack of the previous sample */
     struct perf_tracing tracing;
     int64_t first_event_ns;  /* the earliest time of a sample or a switch; TIME_NONE: none */
     int64_t first_time_ns;   /* the earliest time above 0, which records of what was before have; TIME_NONE: none */

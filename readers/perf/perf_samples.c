@@ -135,7 +135,9 @@ static void begin_sample(struct perf_recording *recording, const struct perf_occ
     perf_tally(&recording->tallies, TALLY_CPU, sample->processor >= 0 && !recording->keeps_processors,
                record->position);
     recording->has_stacks |= sample->has_stack;
-    recording->has_copies |= sample->addresses && sample->addresses->copy;
+    const struct perf_stack_copy *copy = sample->addresses ? sample->addresses->copy : NULL;
+    recording->has_copies |= copy != NULL;
+    recording->has_32_bit_copies |= copy && copy->registers_abi == PERF_ABI_32_BIT;
     recording->last_stack = recording->code.add_stack(recording->code.context, record, pid_of_maps(task));
 }
 
