@@ -133,7 +133,7 @@ static uint32_t count_rows(const struct profile *profile) {
 
 static const char *unmapped_code_reason(const struct profile *profile) {
     const struct runtime *runtime = runtime_of_profile(profile);
-    return runtime ? runtime->lacks_names : "in no map of generated code";
+    return runtime ? runtime->lacks_names : "in no map of generated code; try --perf-map";
 }
 
 static struct text shown_name(struct text name) { return text_equal(name, kernel_name) ? TEXT("kernel") : name; }
@@ -149,9 +149,10 @@ static struct missing_name describe(const struct profile *profile, uint32_t numb
     if (number >= lib_count) {
         const struct resource *resource = profile_resource_at(profile, (resource_id){number - lib_count});
         struct text name = strings_text(&profile->strings, resource->name);
-        return (struct missing_name){
-            .library = shown_name(name),
-            .reason = text_ends_with(name, TEXT(".map")) ? "the map has no names there" : unmapped_reason};
+        return (struct missing_name){.library = shown_name(name),
+                                     .reason = text_ends_with(name, TEXT(".map"))
+                                                   ? "the map has no names there; try --perf-map"
+                                                   : unmapped_reason};
     }
     const struct lib *lib = libs_at(&profile->libs, (lib_id){number});
     return (struct missing_name){.library = shown_name(lib->name), .reason = reason_of(profile, lib, looks_up)};

@@ -99,18 +99,14 @@ static bool find_kernel_function(void *context, uint64_t address, struct text *f
 
 static stack_id *finish(void *context) {
     struct perf_addresses *addresses = context;
-    struct perf_tallies *tallies = &addresses->recording->tallies;
     struct ledger *ledger = &addresses->recording->profile->ledger;
-    const uint64_t *notes = addresses->code.jit.notes;
     /* All records have been used. What is left needs other memory. */
     perf_unwind_enter_losses(&addresses->unwind, ledger);
     perf_unwind_fini(&addresses->unwind);
     stack_id *stacks = perf_places_finish(&addresses->code);
     account_unread(addresses, addresses->code.system.kernel.unread_count);
     if (!addresses->recording->has_raw_payloads) system_code_fini(&addresses->code.system);
-    perf_tally(tallies, TALLY_JIT_REFUSED, notes[JIT_NOTE_OWNER] + notes[JIT_NOTE_KIND] + notes[JIT_NOTE_SIZE],
-               (struct position){0});
-    perf_tally(tallies, TALLY_JIT_DAMAGED, notes[JIT_NOTE_DAMAGED], (struct position){0});
+    perf_tally_generated(&addresses->recording->tallies, addresses->code.jit.notes);
     addresses->recording->has_libraries = true;
     return stacks;
 }

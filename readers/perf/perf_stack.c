@@ -1,5 +1,8 @@
 #include "perf_stack.h"
 
+#include <inttypes.h>
+#include <stdio.h>
+
 #include "libconvert/base/memory.h"
 #include "libconvert/profile/cut_stacks.h"
 #include "perf_callers.h"
@@ -64,7 +67,29 @@ static bool has_deep_inlining(const struct perf_stack *stack) {
     return inlined_count > INLINE_DEPTH_MAX;
 }
 
-static void add_lines(struct perf_stack *stack, const struct perf_record *record) {
+/* Returns the row of the function that has the address of the symbol in the perf map that the user names for the
+ * process. Returns the row of the symbol itself if it has a name or there is no such function. */
+static uint32_t find_generated(struct perf_stack *stack, int64_t pid, uint32_t row) {
+    static const uint32_t nameless = PERF_SYMBOL_HAS_ADDRESS | PERF_SYMBOL_IS_UNKNOWN;
+    if (!stack->jit.policy.map_count || row == ID_NONE) return row;
+    const struct perf_symbol *symbol = perf_symbols_at(&stack->symbols, row);
+    if ((symbol->flags & nameless) != nameless) return row;
+    const struct jit_process process = {.pid = pid};
+    uint64_t number = jit_find(&stack->jit, &process, symbol->address, INT64_MAX);
+    if (!number) return row;
+    const struct jit_code *code = jit_code_at(&stack->jit, number);
+    char library[64];
+    snprintf(library, sizeof library, "/tmp/perf-%" PRId64 ".map", pid);
+    const struct perf_frame_line frame = {.address = symbol->address,
+                                          .offset = symbol->address - code->address,
+                                          .symbol = code->name,
+                                          .library = text_of(library),
+                                          .has_address = true,
+                                          .has_offset = true};
+    return perf_symbols_add(&stack->symbols, &frame);
+}
+
+static void add_lines(struct perf_stack *stack, const struct perf_record *record, int64_t pid) {
     const struct perf_sample *sample = &record->sample;
     uint64_t too_deep_count = 0;
     for (uint32_t i = 0; i < sample->line_count; i++) {
@@ -72,7 +97,7 @@ static void add_lines(struct perf_stack *stack, const struct perf_record *record
         if (meaning & SOURCE_BIT)
             add_source(stack, column_at(&stack->sources, meaning & ~SOURCE_BIT));
         else
-            too_deep_count += add_symbol(stack, meaning);
+            too_deep_count += add_symbol(stack, find_generated(stack, pid, meaning));
     }
     perf_tally(&stack->recording->tallies, TALLY_DEEP_FRAME, too_deep_count, record->position);
     if (stack->count > INLINE_DEPTH_MAX)
@@ -342,7 +367,7 @@ static stack_id add_stack(void *context, const struct perf_record *record, int64
     struct perf_stack *stack = context;
     const frame_id *frames = NULL;
     stack->count = 0;
-    add_lines(stack, record);
+    add_lines(stack, record, pid == PID_UNKNOWN ? record->tid : pid);
     bool is_cut = is_at_limit(stack);
     perf_tally(&stack->recording->tallies, TALLY_DEEP_STACK, is_cut, record->position);
     uint32_t count = make_frames(stack, pid, is_cut, &frames);
@@ -352,6 +377,7 @@ static stack_id add_stack(void *context, const struct perf_record *record, int64
 /* What lines mean is freed before finishing needs memory of its own: a quarter of the peak. */
 static stack_id *finish(void *context) {
     struct perf_stack *stack = context;
+    perf_tally_generated(&stack->recording->tallies, stack->jit.notes);
     /* Without -F dso, all libraries are the unknown one. */
     stack->recording->has_libraries = stack->symbols.libraries.rows.count > 1;
     /* Without -F sym, perf has looked for none. */
@@ -360,11 +386,13 @@ static stack_id *finish(void *context) {
     return NULL;
 }
 
-void perf_stack_init(struct perf_stack *stack, struct perf_recording *recording) {
+void perf_stack_init(struct perf_stack *stack, struct perf_recording *recording, const struct reader_options *options) {
+    const struct jit_policy policy = {.maps = options->perf_maps, .map_count = options->perf_map_count};
     struct profile *profile = recording->profile;
     *stack = (struct perf_stack){.recording = recording, .profile = profile};
     perf_symbols_init(&stack->symbols, profile);
     code_maps_init(&stack->maps, profile->failure);
+    jit_init(&stack->jit, &policy, profile->failure);
     column_init(&stack->libs, sizeof(struct perf_stack_lib), profile->failure);
     column_init(&stack->sources, sizeof(struct perf_stack_source), profile->failure);
     recording->code = (struct perf_code){stack, use, add_stack, finish, &profile->stacks};
@@ -373,6 +401,7 @@ void perf_stack_init(struct perf_stack *stack, struct perf_recording *recording)
 void perf_stack_fini(struct perf_stack *stack) {
     perf_symbols_fini(&stack->symbols);
     code_maps_fini(&stack->maps);
+    jit_fini(&stack->jit);
     COLUMNS_FINI(&stack->libs, &stack->sources);
     MEMORY_FREE_ALL(stack->meanings, stack->lines, stack->frames);
     *stack = (struct perf_stack){0};

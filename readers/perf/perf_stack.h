@@ -5,6 +5,7 @@
 #include "perf_recording.h"
 #include "perf_symbols.h"
 #include "readers/code/code_maps.h"
+#include "readers/code/jit_code.h"
 
 /* Bounds memory. The kernel's own limit (kernel.perf_event_max_stack) is far lower. */
 enum { PERF_STACK_FRAMES_MAX = 65535 };
@@ -14,6 +15,7 @@ struct perf_stack {
     struct profile *profile;          /* borrowed */
     struct perf_symbols symbols;
     struct code_maps maps; /* library ids are always 1 */
+    struct jit jit;        /* the perf maps that the user names */
     struct column libs;    /* struct perf_stack_lib, by row of symbols.libraries */
     uint32_t *meanings;    /* owned; by line number: a symbol, or a source line with SOURCE_BIT */
     uint32_t meaning_count;
@@ -29,5 +31,5 @@ struct perf_stack {
 };
 
 /* Initializes the stack, and makes it the recording's code. */
-void perf_stack_init(struct perf_stack *stack, struct perf_recording *recording);
+void perf_stack_init(struct perf_stack *stack, struct perf_recording *recording, const struct reader_options *options);
 void perf_stack_fini(struct perf_stack *stack); /* accepts a zeroed one */

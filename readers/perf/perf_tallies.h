@@ -2,6 +2,7 @@
 #pragma once
 
 #include "libconvert/profile/ledger.h"
+#include "readers/code/jit_code.h"
 
 /* What is counted, in the order in which the ledger has it: the unit, the fate and the cause. */
 #define PERF_TALLIES(TALLY)                                                                                          \
@@ -101,6 +102,9 @@ static inline void perf_tally(struct perf_tallies *tallies, enum perf_tally tall
 static inline enum perf_tally perf_tally_of_no_stack(struct position position) {
     return position.line ? TALLY_LINE_WITHOUT_STACK : TALLY_NO_STACK;
 }
+
+/* Counts the files of generated code that were refused or damaged, by jit_note. */
+void perf_tally_generated(struct perf_tallies *tallies, const uint64_t notes[JIT_NOTE_COUNT]);
 
 /* Adds the counts of another part. */
 void perf_tallies_add(struct perf_tallies *tallies, const struct perf_tallies *more);

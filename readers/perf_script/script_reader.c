@@ -24,7 +24,7 @@ static void run(struct input *input, struct profile *profile, const struct reade
     struct perf_recording recording;
     struct perf_stack stack;
     perf_recording_init(&recording, profile, options);
-    perf_stack_init(&stack, &recording);
+    perf_stack_init(&stack, &recording, options);
     read(input, &recording, options);
     if (!failure_is_set(profile->failure)) perf_finish(&recording, options);
     if (!failure_is_set(profile->failure)) perf_sources_unify(profile);
