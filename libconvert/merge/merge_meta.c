@@ -13,6 +13,48 @@ static bool has_samples(const struct merge_input *input) {
     return false;
 }
 
+/* ---- Intervals. ---- */
+
+/* A sample whose interval is unknown, such as one of an event that is no clock, stands for no time. */
+static bool knows_interval(const struct merge_input *input) {
+    return input->profile.meta.has_times && input->profile.meta.interval_ns > 0 && has_samples(input);
+}
+
+/* Returns the shortest known interval of samples; 0 if there is none. */
+static int64_t shortest_interval_ns(const struct merge *merge) {
+    int64_t shortest_ns = 0;
+    for (size_t i = 0; i < merge->input_count; i++) {
+        int64_t interval_ns = merge->inputs[i].profile.meta.interval_ns;
+        bool is_shorter = !shortest_ns || interval_ns < shortest_ns;
+        if (knows_interval(&merge->inputs[i]) && is_shorter) shortest_ns = interval_ns;
+    }
+    return shortest_ns;
+}
+
+/* Returns how many samples of the shortest interval a sample of the input stands for, times 10. If that is within a
+ * twentieth of a whole number, as for 999 Hz and 250 Hz, it is that number. Estimates of one interval differ by less
+ * than a tenth. */
+static int64_t tenths_of(const struct merge_input *input, int64_t shortest_ns) {
+    static const double TENTHS_MAX = 1e9; /* only damaged profiles have more */
+    if (!knows_interval(input)) return 10;
+    double ratio = 10.0 * (double)input->profile.meta.interval_ns / (double)shortest_ns;
+    int64_t tenths = (int64_t)((ratio < TENTHS_MAX ? ratio : TENTHS_MAX) + 0.5), whole = (tenths + 5) / 10 * 10;
+    int64_t rest = tenths < whole ? whole - tenths : tenths - whole;
+    return tenths <= 11 || rest * 20 <= tenths ? whole : tenths;
+}
+
+/* Returns whether weights count samples, which stand for the shortest interval. Runs keep their samples as they are. */
+static bool counts_intervals(const struct merge *merge, const struct profile_meta *whole) {
+    bool counts_samples = whole->weight_type == WEIGHT_ONE || whole->weight_type == WEIGHT_SAMPLES;
+    return !merge->runs && counts_samples && !whole->weight_unit.bytes_count;
+}
+
+static bool intervals_differ(const struct merge *merge, int64_t shortest_ns) {
+    for (size_t i = 0; i < merge->input_count; i++)
+        if (tenths_of(&merge->inputs[i], shortest_ns) != 10) return true;
+    return false;
+}
+
 /* ---- Weights. ---- */
 
 /* Returns whether the samples of an input cannot have weights of that type. On a timeline, samples stand for time. */
@@ -46,16 +88,30 @@ static enum weight_type find_weight_type(const struct merge *merge, struct profi
     return weighing->profile.meta.weight_type;
 }
 
-static void set_weights(struct merge_input *input, enum weight_type type) {
-    const struct profile_meta *meta = &input->profile.meta;
-    int64_t interval_ns = meta->interval_ns ? meta->interval_ns : DEFAULT_INTERVAL_NS;
-    uint32_t weight = 1;
-    if (type == WEIGHT_TRACING_MS)
-        weight = profile_weight_encode(&input->profile, (struct decimal){.mantissa = interval_ns});
-    COLUMN_EACH(struct thread, thread, &input->profile.threads) {
+/* Multiplies all weights by the factor. */
+static void scale_weights(struct profile *profile, struct decimal factor) {
+    COLUMN_EACH(struct thread, thread, &profile->threads) {
         uint32_t count = thread_is_track(thread) ? 0 : samples_count(&thread->samples);
-        for (uint32_t j = 0; j < count; j++) samples_at(&thread->samples, j)->weight = weight;
+        for (uint32_t j = 0; j < count; j++) {
+            uint32_t *weight = &samples_at(&thread->samples, j)->weight;
+            struct decimal scaled = profile_weight_decode(profile, *weight);
+            /* Only damaged profiles have weights that are too large for the product. */
+            if (__builtin_mul_overflow(scaled.mantissa, factor.mantissa, &scaled.mantissa)) continue;
+            *weight = profile_weight_encode(profile, decimal_shift(scaled, -(int)factor.scale));
+        }
     }
+}
+
+/* Makes the weights of an input, which has some, comparable with those of the others. */
+static void equalize_weights(const struct merge *merge, struct merge_input *input, const struct profile_meta *whole,
+                             int64_t shortest_ns) {
+    struct profile_meta *meta = &input->profile.meta;
+    int64_t interval_ns = meta->interval_ns ? meta->interval_ns : DEFAULT_INTERVAL_NS;
+    int64_t tenths = counts_intervals(merge, whole) ? tenths_of(input, shortest_ns) : 10;
+    if (meta->weight_type == WEIGHT_SAMPLES && whole->weight_type == WEIGHT_TRACING_MS)
+        scale_weights(&input->profile, (struct decimal){.mantissa = interval_ns});
+    else if (tenths != 10)
+        scale_weights(&input->profile, decimal_make(tenths, 1));
 }
 
 /* ---- Processor time. ---- */
@@ -112,13 +168,16 @@ static bool have_every_state(const struct merge *merge) {
 void merge_weights(struct merge *merge, struct profile *whole) {
     if (failure_is_set(merge->failure)) return;
     whole->meta.has_every_state = have_every_state(merge);
-    merge_cpu_times(merge, whole);
+    int64_t shortest_ns = shortest_interval_ns(merge);
+    if (!merge->runs) whole->meta.interval_ns = shortest_ns;
     whole->meta.weight_type = find_weight_type(merge, &whole->meta);
-    for (size_t i = 0; i < merge->input_count; i++) {
-        struct merge_input *input = &merge->inputs[i];
-        if (input->profile.meta.weight_type == WEIGHT_ONE && whole->meta.weight_type != WEIGHT_ONE)
-            set_weights(input, whole->meta.weight_type);
-    }
+    if (counts_intervals(merge, &whole->meta) && intervals_differ(merge, shortest_ns))
+        whole->meta.weight_type = WEIGHT_SAMPLES;
+    for (size_t i = 0; i < merge->input_count && whole->meta.weight_type != WEIGHT_ONE; i++)
+        profile_give_weights(&merge->inputs[i].profile);
+    merge_cpu_times(merge, whole);
+    for (size_t i = 0; i < merge->input_count && whole->meta.weight_type != WEIGHT_ONE; i++)
+        equalize_weights(merge, &merge->inputs[i], &whole->meta, shortest_ns);
 }
 
 /* ---- The rest. ---- */
@@ -143,7 +202,6 @@ static void take_facts(struct profile_meta *whole, const struct profile_meta *pa
     if (!whole->logical_cpu_count) whole->logical_cpu_count = part->logical_cpu_count;
     if (!whole->physical_cpu_count) whole->physical_cpu_count = part->physical_cpu_count;
     if (!whole->main_memory_bytes) whole->main_memory_bytes = part->main_memory_bytes;
-    if (!whole->interval_ns) whole->interval_ns = part->interval_ns;
     whole->has_stacks |= part->has_stacks;
     whole->has_times |= part->has_times;
     whole->has_waits |= part->has_waits;
@@ -341,6 +399,7 @@ void merge_meta(struct merge *merge, struct profile *whole) {
     for (size_t i = 0; i < merge->input_count; i++) {
         const struct merge_input *input = &merge->inputs[i];
         take_facts(meta, &input->profile.meta);
+        if (merge->runs && !meta->interval_ns) meta->interval_ns = input->profile.meta.interval_ns;
         join_recordings(&whole->recording, &input->profile.recording);
         if (!merge->runs) add_extras(whole, input);
         if (!merge->runs) lose_other_contents(input, &whole->ledger);

@@ -1,6 +1,5 @@
 #include "drawn_waits.h"
 
-#include "thin.h"
 #include "weighed_sample.h"
 
 static const double NS_PER_MS = 1e6;
@@ -93,7 +92,7 @@ void profile_draw_waits(struct profile *profile) {
     struct category_pair idle = categories_intern_code(&profile->categories, CODE_IDLE, TEXT(""));
     struct drawing drawing = {.profile = profile, .cpu_per_ms = 1};
     drawing.idle = profile_stack(profile, stack_none(), profile_named_frame(profile, TEXT("(not running)"), idle));
-    thin_give_weights(profile);
+    profile_give_weights(profile);
     weighing_init(&drawing.weighing, profile);
     if (profile->meta.cpu_delta_unit == CPU_DELTA_CYCLES) drawing.cpu_per_ms = most_cpu_per_ms(&drawing);
     for (size_t i = 0; i < profile->threads.count && !failure_is_set(profile->failure); i++) {

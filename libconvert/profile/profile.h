@@ -336,6 +336,10 @@ static inline bool profile_are_weights_cpu(const struct profile *profile) {
  * Idle samples have none. The viewer ignores that of the first sample of a thread, since there is none before it. */
 void profile_spread_cpu_times(struct profile *profile);
 
+/* Gives samples without weights the weight 1. If their weight field held their processor time, moves that to their
+ * details. */
+void profile_give_weights(struct profile *profile);
+
 /* Returns what the weights of the thread's samples are. */
 static inline enum weight_type profile_weights_of(const struct profile *profile, const struct thread *thread) {
     if (!thread_is_track(thread)) return profile->meta.weight_type;

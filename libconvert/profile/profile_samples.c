@@ -72,3 +72,15 @@ void profile_spread_cpu_times(struct profile *profile) {
     }
     memory_free(idle_stacks);
 }
+
+void profile_give_weights(struct profile *profile) {
+    if (profile->meta.weight_type != WEIGHT_ONE) return;
+    if (profile_are_weights_cpu(profile)) {
+        profile_spread_cpu_times(profile);
+        profile->meta.has_cpu_apart = true;
+    }
+    profile->meta.weight_type = WEIGHT_SAMPLES;
+    COLUMN_EACH(struct thread, thread, &profile->threads)
+        for (uint32_t j = 0; !thread_is_track(thread) && j < samples_count(&thread->samples); j++)
+            samples_at(&thread->samples, j)->weight = 1;
+}

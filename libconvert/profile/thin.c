@@ -107,16 +107,6 @@ static void thin_thread_samples(struct thinning *thinning, struct samples *sampl
     *samples = thin;
 }
 
-void thin_give_weights(struct profile *profile) {
-    if (profile->meta.weight_type != WEIGHT_ONE) return;
-    profile->meta.has_cpu_apart = profile->meta.cpu_delta_unit != CPU_DELTA_NONE;
-    if (profile->meta.has_cpu_apart) profile_spread_cpu_times(profile);
-    profile->meta.weight_type = WEIGHT_SAMPLES;
-    COLUMN_EACH(struct thread, thread, &profile->threads)
-        for (uint32_t j = 0; !thread_is_track(thread) && j < samples_count(&thread->samples); j++)
-            samples_at(&thread->samples, j)->weight = 1;
-}
-
 static uint32_t most_samples(const struct profile *profile) {
     uint32_t most = 0;
     for (size_t i = 0; i < profile->threads.count; i++) {
@@ -132,7 +122,7 @@ void thin_samples(struct thinning *thinning, uint32_t level) {
     if (!profile->meta.has_times || !most) return;
     struct pile *piles = memory_allocate(profile->failure, most * sizeof *piles);
     if (!piles) return;
-    thin_give_weights(profile);
+    profile_give_weights(profile);
     thinning->window_ns = profile->end_ns / level + 1;
     for (size_t i = 0; i < profile->threads.count && !failure_is_set(profile->failure); i++)
         thin_thread_samples(thinning, &((struct thread *)column_at(&profile->threads, i))->samples, piles);

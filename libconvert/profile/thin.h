@@ -18,10 +18,6 @@ struct thinning {
 void thinning_init(struct thinning *thinning, struct profile *profile);
 void thinning_fini(struct thinning *thinning);
 
-/* Gives samples without weights the weight 1. If their weight field held their processor time, moves that to their
- * details. */
-void thin_give_weights(struct profile *profile);
-
 /* Adds up the samples of a thread that have one stack and are in one of `level` equal parts of the profile's time.
  * Those of a part then share the time between its first and its last sample in proportion to their number. Does nothing
  * to a profile that has no times. */

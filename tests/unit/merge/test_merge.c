@@ -796,6 +796,44 @@ TEST(test_periods_become_processor_time, begin, end) {
     assert_false(samples_have_cpu(&profile_thread_at(&whole, (thread_id){0})->samples));
 }
 
+static void set_interval(size_t input, int64_t interval_ns) {
+    part(input)->meta.has_times = true;
+    part(input)->meta.interval_ns = interval_ns;
+}
+
+TEST(test_samples_weigh_what_they_stand_for, begin, end) {
+    set_one_clock();
+    add_simple(0, 1, SECOND_NS, "a");
+    add_simple(1, 2, SECOND_NS, "b");
+    add_simple(2, 3, SECOND_NS, "c");
+    set_interval(0, 1000000);
+    set_interval(1, 500000);
+    set_interval(2, 250000);
+    part(2)->meta.cpu_delta_unit = CPU_DELTA_NS;
+    samples_at(&profile_thread_at(part(2), (thread_id){0})->samples, 0)->weight = 200000;
+    run();
+    assert_int_equal(whole.meta.weight_type, WEIGHT_SAMPLES);
+    assert_int_equal(whole.meta.interval_ns, 250000);
+    assert_samples(
+        "1/1 thread 1 0 4 a\n"
+        "2/2 thread 2 0 2 b\n"
+        "3/3 thread 3 0 1 c\n");
+    assert_int_equal(samples_cpu_ns(&profile_thread_at(&whole, (thread_id){2})->samples, 0), 200000);
+}
+
+/* The recorder's samples are dropped, so their interval does not matter. */
+TEST(test_interval_of_the_samples_that_stay, begin, end) {
+    set_one_clock();
+    add_simple(0, 1, SECOND_NS, "recorder");
+    add_simple(2, 1, SECOND_NS, "perf");
+    set_interval(0, 100000);
+    set_interval(2, 250000);
+    run();
+    assert_int_equal(whole.meta.weight_type, WEIGHT_ONE);
+    assert_int_equal(whole.meta.interval_ns, 250000);
+    assert_samples("1/1 thread 1 0 1 perf\n");
+}
+
 /* The recorder samples a thread while it waits, too, unlike perf. An input without samples does not matter. */
 TEST(test_samples_of_every_state, begin, end) {
     set_one_clock();
