@@ -273,8 +273,11 @@ static struct code_row look_up(struct perf_places *code, const struct place_key 
 /* Returns where the result for the place is stored. Other places may share it. NULL if memory ran out (latched). */
 static struct known_place *known_place_of(struct perf_places *code, const struct place_key *key) {
     size_t count = (size_t)1 << KNOWN_PLACES_LOG2;
-    if (!code->places) code->places = memory_allocate_zeroed(code->profile->failure, count, sizeof *code->places);
-    if (!code->places) return NULL;
+    if (!code->places) {
+        code->places = memory_allocate(code->profile->failure, count * sizeof *code->places);
+        if (!code->places) return NULL;
+        memset(code->places, 0, count * sizeof *code->places); /* makes its pages: see start_child in unwinder.c */
+    }
     uint64_t mixed = (key->address ^ (uint64_t)key->process << 40 ^ key->flags) * UINT64_C(0x9e3779b97f4a7c15);
     return &code->places[mixed >> (64 - KNOWN_PLACES_LOG2)];
 }

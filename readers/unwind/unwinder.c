@@ -141,8 +141,12 @@ static bool start_child(struct unwinder *unwinder) {
     if (unwinder->child) return true;
     unwinder->child = memory_allocate(unwinder->options.failure, sizeof *unwinder->child);
     if (!unwinder->child) return false;
-    if (child_start(unwinder->child, unwind_extract_serve, &unwinder->options, unwinder->options.failure->memory))
+    if (child_start(unwinder->child, unwind_extract_serve, &unwinder->options, unwinder->options.failure->memory)) {
+        /* The pages of the cache are made now. If a page is read before it is written, that takes two faults, and the
+         * second one interrupts all threads. Pages that the child shares would be copied. */
+        memset(unwinder->cache, 0, CACHE_COUNT * sizeof *unwinder->cache);
         return true;
+    }
     memory_free(unwinder->child);
     unwinder->child = NULL;
     return false;
