@@ -50,14 +50,13 @@ bool channel_send(struct channel *channel, const void *bytes, size_t bytes_count
     return true;
 }
 
-static bool refill(struct channel *channel) {
+/* Returns how many bytes were received; 0: the other process has ended. */
+static size_t receive_some(struct channel *channel, char *bytes, size_t bytes_max) {
     ssize_t count;
     do {
-        count = recv(channel->descriptor, channel->bytes, CHANNEL_BYTES, 0);
+        count = recv(channel->descriptor, bytes, bytes_max, 0);
     } while (count < 0 && errno == EINTR);
-    channel->start = 0;
-    channel->end = count > 0 ? (size_t)count : 0;
-    return count > 0;
+    return count > 0 ? (size_t)count : 0;
 }
 
 bool channel_receive(struct channel *channel, void *bytes, size_t bytes_count) {
@@ -65,11 +64,18 @@ bool channel_receive(struct channel *channel, void *bytes, size_t bytes_count) {
     if (!channel_flush(channel)) return false;
     channel->is_sending = false;
     while (bytes_count) {
-        if (channel->start == channel->end && !refill(channel)) return false;
-        size_t left = channel->end - channel->start;
-        size_t count = bytes_count < left ? bytes_count : left;
-        memcpy(next, channel->bytes + channel->start, count);
-        channel->start += count;
+        size_t left = channel->end - channel->start, count = bytes_count < left ? bytes_count : left;
+        if (!left && bytes_count < CHANNEL_BYTES) {
+            channel->start = 0;
+            channel->end = receive_some(channel, channel->bytes, CHANNEL_BYTES);
+            if (!channel->end) return false;
+        } else if (!left) {
+            count = receive_some(channel, next, bytes_count); /* sections of a library have megabytes */
+            if (!count) return false;
+        } else {
+            memcpy(next, channel->bytes + channel->start, count);
+            channel->start += count;
+        }
         next += count;
         bytes_count -= count;
     }
