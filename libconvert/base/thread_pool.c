@@ -107,13 +107,18 @@ void thread_pool_submit(struct thread_pool *pool, struct thread_job *job, thread
     pool->end = &job->next;
     if (++pool->queued_count > pool->idle_count && pool->helper_count < pool->helper_limit) start_helper(pool);
     pthread_cond_signal(&pool->has_job);
+    if (pool->waiting_count) pthread_cond_broadcast(&pool->has_done);
     pthread_mutex_unlock(&pool->mutex);
 }
 
 void thread_pool_await(struct thread_pool *pool, const struct thread_job *job) {
     pthread_mutex_lock(&pool->mutex);
-    while (!job->is_done)
-        if (!run_next(pool, job->number)) pthread_cond_wait(&pool->has_done, &pool->mutex);
+    while (!job->is_done) {
+        if (run_next(pool, job->number)) continue;
+        pool->waiting_count++;
+        pthread_cond_wait(&pool->has_done, &pool->mutex);
+        pool->waiting_count--;
+    }
     pthread_mutex_unlock(&pool->mutex);
 }
 
@@ -126,7 +131,7 @@ bool thread_pool_help(struct thread_pool *pool) {
 
 unsigned thread_pool_spare_count(struct thread_pool *pool) {
     pthread_mutex_lock(&pool->mutex);
-    unsigned free_count = pool->idle_count + pool->helper_limit - pool->helper_count;
+    unsigned free_count = pool->idle_count + pool->waiting_count + pool->helper_limit - pool->helper_count;
     unsigned spare_count = free_count > pool->queued_count ? free_count - pool->queued_count : 0;
     pthread_mutex_unlock(&pool->mutex);
     return spare_count;

@@ -35,6 +35,7 @@ struct thread_pool {
     unsigned helper_count;
     unsigned numbered_count; /* helpers that have their numbers */
     unsigned idle_count;     /* helpers without a job */
+    unsigned waiting_count;  /* threads that wait for a job and have nothing else to run */
     bool is_ending;
 };
 
@@ -56,7 +57,7 @@ void thread_pool_await(struct thread_pool *pool, const struct thread_job *job);
 /* Runs the oldest job that nobody has begun. Returns false if there is none. */
 bool thread_pool_help(struct thread_pool *pool);
 
-/* Returns how many more jobs would find a thread of the pool that has nothing to do. */
+/* Returns how many more jobs would find a thread that has nothing to do. */
 unsigned thread_pool_spare_count(struct thread_pool *pool);
 
 /* Starts a thread that runs the function and takes none of the program's signals, since the program's handlers may

@@ -336,7 +336,7 @@ static void answer_all(struct reading *reading) {
 /* ---- The threads of a library. ---- */
 
 /* Below this number of addresses, a thread costs more than it saves: it opens the library again. */
-enum { PART_REQUESTS_MIN = 4096, PARTS_MAX = 8 };
+enum { PART_REQUESTS_MIN = 4096, SLOW_PART_REQUESTS_MIN = 64, PARTS_MAX = 8 };
 
 /* The requests of one thread. */
 struct part {
@@ -396,13 +396,12 @@ static void look_up_part(void *context, unsigned helper) {
     debug_files_close(&files);
 }
 
-/* Returns the number of parts, at most one more than there are threads with nothing to do. */
-static size_t count_parts(struct library_queue *queue, size_t request_count) {
-    size_t wanted_count = request_count / PART_REQUESTS_MIN;
-    if (wanted_count > PARTS_MAX) wanted_count = PARTS_MAX;
-    if (wanted_count < 2) return 1;
-    size_t spare_count = thread_pool_spare_count(&queue->pool);
-    return wanted_count - 1 < spare_count ? wanted_count : spare_count + 1;
+/* Returns how many parts the requests are worth. Debug information is slow to look up. But if it is compressed, each
+ * part would uncompress it again. */
+static size_t count_parts(const struct reading *reading) {
+    bool is_slow = reading->symbols.lines && !debug_files_dwarf(reading->symbols.files)->uncompressed;
+    size_t count = reading->request_count / (is_slow ? SLOW_PART_REQUESTS_MIN : PART_REQUESTS_MIN);
+    return count < 1 ? 1 : count < PARTS_MAX ? count : PARTS_MAX;
 }
 
 /* Returns the first request of the part: no address is in two parts. */
@@ -438,18 +437,23 @@ static bool finish_part(struct part *part, struct reading *whole) {
     return is_good;
 }
 
-/* Answers all requests, the parts of them side by side. Sets *is_lost if a file has changed. */
+/* Answers the first part of the requests, and also the others if other threads have nothing to do. What is left stays
+ * in the reading. Sets *is_lost if a file has changed. */
 static void answer_side_by_side(struct reading *whole, bool *is_lost) {
-    size_t part_count = count_parts(whole->worker->queue, whole->request_count);
+    size_t part_count = count_parts(whole), thread_count = thread_pool_spare_count(&whole->worker->queue->pool) + 1;
+    size_t request_count = whole->request_count, used_count = part_count < thread_count ? part_count : thread_count;
+    if (used_count > 1) part_count = used_count;
     struct part *parts = calloc(part_count, sizeof *parts);
     if (!parts) child_leave();
-    size_t request_count = whole->request_count, first_end = part_start(whole, 1, part_count);
-    for (size_t i = 1; i < part_count; i++)
+    for (size_t i = 1; i < used_count; i++)
         start_part(&parts[i], whole, part_start(whole, i, part_count), part_start(whole, i + 1, part_count));
-    whole->request_count = first_end;
+    size_t answered_count = part_start(whole, 1, part_count);
+    whole->request_count = answered_count;
     answer_all(whole);
-    whole->request_count = request_count;
-    for (size_t i = 1; i < part_count; i++) *is_lost |= !finish_part(&parts[i], whole);
+    for (size_t i = 1; i < used_count; i++) *is_lost |= !finish_part(&parts[i], whole);
+    if (used_count > 1) answered_count = request_count;
+    whole->requests += answered_count;
+    whole->request_count = request_count - answered_count;
     free(parts);
 }
 
@@ -474,7 +478,7 @@ static void read_library(struct reading *reading, struct debug_files *files, str
     reading->is_trusted = files->is_verified;
     if (!looks_up_all(worker)) compare_symbols(reading);
     bool is_lost = false;
-    answer_side_by_side(reading, &is_lost);
+    while (reading->request_count) answer_side_by_side(reading, &is_lost);
     end->unverified_count = reading->unverified_count;
     end->lacks_lines = debug_files_dwarf(files) && !symbols->lines;
     end->lacks = reading->lacks;

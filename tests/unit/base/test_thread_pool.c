@@ -1,6 +1,7 @@
 /* Tests thread pools: with and without threads, with jobs that wait for jobs, and with jobs that nobody has begun. */
 #include "libconvert/base/thread_pool.h"
 
+#include <sched.h>
 #include <semaphore.h>
 #include <stdatomic.h>
 #include <string.h>
@@ -102,6 +103,24 @@ TEST(test_spare_count) {
     for (int i = 0; i < 3; i++) thread_pool_await(&pool, &jobs[i]);
     thread_pool_fini(&pool);
     sem_destroy(&may_end);
+}
+
+/* The thread that waits for the first job runs the second one: nobody else could. */
+static void need_waiting_thread(void *context, unsigned helper) {
+    run_counts[0] = 1;
+    while (thread_pool_spare_count(&pool) == 0) sched_yield();
+    thread_pool_submit(&pool, &jobs[1], count, &run_counts[1]);
+    while (!run_counts[1]) sched_yield();
+}
+
+TEST(test_waiting_threads_are_spare) {
+    memset(run_counts, 0, sizeof run_counts);
+    thread_pool_init(&pool, 2);
+    thread_pool_submit(&pool, &jobs[0], need_waiting_thread, NULL);
+    while (!run_counts[0]) sched_yield();
+    thread_pool_await(&pool, &jobs[0]);
+    assert_int_equal(run_counts[1], 1);
+    thread_pool_fini(&pool);
 }
 
 int main(void) { return unit_tests_run(NULL, NULL); }
