@@ -43,11 +43,14 @@ sanitized_unit_tests   := $(filter-out $(unsanitized_unit_tests),$(unit_tests))
 # it cannot run tests of system calls that are interrupted.
 threaded_unit_tests    := test_batch test_convert test_gzip_writer test_perf_script test_processed \
     test_several_inputs test_thread_pool \
-    $(filter-out test_crash_bytes test_crash_calls test_crash_group,\
+    $(filter-out test_crash_bytes test_crash_calls test_crash_group test_sampler_files,\
     $(filter test_recorder_% test_sampler_% test_crash_%,$(sanitized_unit_tests)))
 
-# Tests of the recorder are programs as users build them, since its header has inline functions.
-recorder_tests := $(notdir $(basename $(wildcard tests/unit/recorder/test_*.c)))
+# Tests of the recorder are programs as users build them, since its header has inline functions. What these test is the same
+# without the optimizer, and no sanitizer makes them leave something out or do less, so they need no build of their own.
+unoptimized_tests := $(addprefix test_,call_filter cpu_share frame_depth hash unwind_table work_alarm crash_storage \
+    $(addprefix recorder_,counters environment joining lifecycle markers memory pool))
+recorder_tests := $(filter-out $(unoptimized_tests),$(notdir $(basename $(wildcard tests/unit/recorder/test_*.c))))
 # If sanitized builds run all tests too, the optimized build runs only these, and those that leave something out under
 # every sanitizer. Goldens and other suites run the optimized converter.
 optimized_unit_tests = $(sort $(recorder_tests) $(unsanitized_unit_tests) \
