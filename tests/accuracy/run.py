@@ -257,9 +257,10 @@ def check_all(build, cases, conditions, job_count, load):
 
 
 def check_everywhere(build, cases):
-    """Shares are of processor time, so programs may run side by side. Beside the loops, all of them do."""
+    """Shares are of processor time, so programs may run side by side. Beside the loops, all of them do: the last of them
+    too, which may have many rounds, has a loop on its processor."""
     yield from check_all(build, cases, CONDITIONS[:2], os.cpu_count(), contextlib.nullcontext())
-    yield from check_all(build, cases, CONDITIONS[2:], len(cases), BusyLoops(max(4, 2 * os.cpu_count())))
+    yield from check_all(build, cases, CONDITIONS[2:], len(cases), BusyLoops(os.cpu_count()))
 
 
 def print_table(case, condition, sums):
