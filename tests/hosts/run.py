@@ -3,7 +3,7 @@
 a process of its own, and at 1 kHz in a forked child, whose sampler begins late. Both must have the same output and exit
 code as without the recorder, and a trace that becomes a good profile. The parent of such a child adds a line that tells
 how the child ended. Without the recorder, nothing is sampled, so cases work for a shorter time. So do cases that need not
-have a certain number of samples. With --all, both places are tried at both rates.
+have a certain number of samples, and those that are sampled often. With --all, both places are tried at both rates.
 
 usage: tests/hosts/run.py BUILD [--all] [CASE...]
 
@@ -22,8 +22,9 @@ import tempfile
 PROGRAMS = ["children", "confined", "descriptors", "processes", "signals", "stacks", "threads", "transfers", "waits"]
 IN_CHILD = ["in-child"]
 # Where a case runs, and the interval of the sampler in milliseconds.
-WAYS = [([], "0.1"), (IN_CHILD, "1")]
-ALL_WAYS = [*WAYS, ([], "1"), (IN_CHILD, "0.1")]
+OFTEN, SELDOM = "0.1", "1"
+WAYS = [([], OFTEN), (IN_CHILD, SELDOM)]
+ALL_WAYS = [*WAYS, ([], SELDOM), (IN_CHILD, OFTEN)]
 NEEDS_ROOT = {"change-root", "change-root-at-once", "change-root-with-own-storage", "change-user-of-child",
               "give-up-rights", "keep-capabilities", "make-first-of-first"}
 # Variables with which a case runs too. Without the cycle counter, both clocks must be tested because the C library's
@@ -162,13 +163,20 @@ def read_profile(converter, case, trace, folder):
     return json.loads(profile.read_text())
 
 
+def work_percent(case, interval):
+    """Returns how much of its work a case does when it is recorded."""
+    if case not in MUST_BE_SAMPLED | MUST_SHOW_WORK:
+        return "20"
+    return "50" if interval == OFTEN else "100"
+
+
 def record(build, program, case, place, variables, expected):
     """Returns the counts of count_stacks."""
     with open_folder() as folder:
         trace = folder / "the.trace"
         recorded = run(program, [case, *place], folder, {
             "LD_PRELOAD": str(build / "libgecko_preload.so"), "GECKO_RECORDER": "1", "GECKO_RECORDER_OUTPUT": str(trace),
-            "HOST_WORK_PERCENT": "100" if case in MUST_BE_SAMPLED | MUST_SHOW_WORK else "50", **variables})
+            "HOST_WORK_PERCENT": work_percent(case, variables["GECKO_RECORDER_INTERVAL"]), **variables})
         if recorded != expected:
             raise Fault(f"{recorded} in place of {expected}")
         return count_stacks(read_profile(os.environ.get("GECKO_CONVERT", build / "gecko-convert"), case, trace, folder))
