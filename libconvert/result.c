@@ -82,9 +82,7 @@ struct counting {
 /* Returns whether a mapping of that name is not of a file, like those of generated code. */
 static bool is_outside_of_files(struct text name) {
     static const struct text starts[] = {{"[JIT", 4}, {"[anon", 5}, {"[heap]", 6}, {"[stack", 6}};
-    for (size_t i = 0; i < sizeof starts / sizeof *starts; i++)
-        if (text_starts_with(name, starts[i])) return true;
-    return text_equal(name, TEXT("anon")) || text_equal(name, TEXT("anon_hugepage"));
+    return TEXT_STARTS_IN(name, starts) || text_equal(name, TEXT("anon")) || text_equal(name, TEXT("anon_hugepage"));
 }
 
 static uint32_t count_row(const struct profile *profile, const struct frame *frame) {

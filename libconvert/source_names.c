@@ -14,12 +14,6 @@ static struct text after_folder(struct text path, const char *folder) {
     return text_from(path, text_find_part(path, text_of(folder)) + strlen(folder));
 }
 
-static bool are_all(struct text text, const char *allowed) {
-    for (size_t i = 0; i < text.bytes_count; i++)
-        if (!text.bytes[i] || !strchr(allowed, text.bytes[i])) return false;
-    return true;
-}
-
 /* Returns whether the text can be a part of a name on the web: colons separate the parts, and none may contain "..". */
 static bool is_good_part(struct text part) {
     return part.bytes_count && text_find(part, ':') == part.bytes_count && !path_leads_up(part);
@@ -41,7 +35,7 @@ static const struct text rust_start = TEXT("git:github.com/rust-lang/rust:"), ca
 enum { COMMIT_DIGITS = 40 };
 
 static bool is_commit(struct text text) {
-    return text.bytes_count == COMMIT_DIGITS && are_all(text, "0123456789abcdef");
+    return text.bytes_count == COMMIT_DIGITS && text_has_only(text, "0123456789abcdef");
 }
 
 /* "/rustc/COMMIT/library/core/src/option.rs" */
@@ -59,7 +53,7 @@ static bool is_crate(struct text crate) {
     unsigned number_count = 0;
     while (version.bytes_count) {
         size_t end = text_find(version, '.');
-        if (!end || !are_all(text_slice(version, 0, end), "0123456789")) return false;
+        if (!end || !text_has_only(text_slice(version, 0, end), "0123456789")) return false;
         if (end + 1 == version.bytes_count) return false;
         version = text_from(version, end + 1);
         number_count++;
@@ -133,8 +127,8 @@ static struct text revision_of(struct text version, bool *is_commit) {
     size_t dash = text_find_last(version, '-');
     struct text commit = text_from(version, dash + 1), before = text_slice(version, 0, dash);
     struct text date = text_from(before, before.bytes_count < DATE_DIGITS ? 0 : before.bytes_count - DATE_DIGITS);
-    *is_commit = commit.bytes_count == DIGITS && are_all(commit, "0123456789abcdef") &&
-                 date.bytes_count == DATE_DIGITS && are_all(date, "0123456789");
+    *is_commit = commit.bytes_count == DIGITS && text_has_only(commit, "0123456789abcdef") &&
+                 date.bytes_count == DATE_DIGITS && text_has_only(date, "0123456789");
     return *is_commit ? commit : version;
 }
 
@@ -142,7 +136,7 @@ static struct text revision_of(struct text version, bool *is_commit) {
 static struct text without_major_version(struct text folder) {
     size_t slash = text_find_last(folder, '/');
     struct text last = slash == folder.bytes_count ? folder : text_from(folder, slash + 1);
-    bool is_version = last.bytes_count > 1 && last.bytes[0] == 'v' && are_all(text_from(last, 1), "0123456789");
+    bool is_version = last.bytes_count > 1 && last.bytes[0] == 'v' && text_has_only(text_from(last, 1), "0123456789");
     if (!is_version) return folder;
     return text_slice(folder, 0, slash == folder.bytes_count ? 0 : slash);
 }

@@ -1,7 +1,6 @@
 #include "check_common.h"
 
 #include <ctype.h>
-#include <string.h>
 
 #include "check_markers.h"
 
@@ -53,18 +52,14 @@ static void check_meta(struct check *check, const struct node *meta, const struc
 
 /* ---- Libraries. ---- */
 
-static bool is_hex(struct text text) {
-    for (size_t i = 0; i < text.bytes_count; i++)
-        if (!isxdigit((unsigned char)text.bytes[i])) return false;
-    return true;
-}
+static const char HEX_DIGITS[] = "0123456789ABCDEFabcdef";
 
 enum { ID_DIGITS = 32, AGE_DIGITS_MAX = 8 };
 
 static bool is_breakpad_id(struct text id) {
-    for (size_t i = 0; i < id.bytes_count && i < ID_DIGITS; i++)
-        if (islower((unsigned char)id.bytes[i])) return false;
-    return is_hex(id) && id.bytes_count > ID_DIGITS && id.bytes_count <= ID_DIGITS + AGE_DIGITS_MAX;
+    return id.bytes_count > ID_DIGITS && id.bytes_count <= ID_DIGITS + AGE_DIGITS_MAX &&
+           text_has_only(text_slice(id, 0, ID_DIGITS), "0123456789ABCDEF") &&
+           text_has_only(text_from(id, ID_DIGITS), HEX_DIGITS);
 }
 
 /* Writes the Breakpad id: the first 16 bytes of the build id as a GUID, in the byte order of the machine, and the age
@@ -87,7 +82,8 @@ static void check_breakpad_id(struct check *check, struct text id, const struct 
         check_warning(check, RULE_BROKEN_VALUE, path, "must be 32 upper-case hexadecimal digits and an age");
         return;
     }
-    if (!node_is(code_id, NODE_TEXT) || code_id->count < ID_DIGITS || code_id->count % 2 || !is_hex(node_text(code_id)))
+    if (!node_is(code_id, NODE_TEXT) || code_id->count < ID_DIGITS || code_id->count % 2 ||
+        !text_has_only(node_text(code_id), HEX_DIGITS))
         return;
     char little[ID_DIGITS + 2], big[ID_DIGITS + 2];
     breakpad_id_of(node_text(code_id), true, little);

@@ -1,5 +1,4 @@
 /* Checks of Gecko profiles. */
-#include <string.h>
 
 #include "check_common.h"
 #include "libconvert/base/id_column.h"
@@ -32,9 +31,7 @@ static void check_samples(struct check *check, const struct node *table, const s
 
 /* Returns true for "0x1f". The front-end takes a location that begins like this for an address. */
 static bool is_address(struct text location) {
-    for (size_t i = 2; i < location.bytes_count; i++)
-        if (!strchr("0123456789abcdefABCDEF", location.bytes[i])) return false;
-    return location.bytes_count > 2;
+    return location.bytes_count > 2 && text_has_only(text_from(location, 2), "0123456789abcdefABCDEF");
 }
 
 /* Returns the name in "name (in lib)…", which may also be the whole location of another frame; an empty text if the

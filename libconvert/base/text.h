@@ -33,6 +33,14 @@ static inline bool text_starts_with(struct text text, struct text start) {
     return text.bytes_count >= start.bytes_count && text_equal((struct text){text.bytes, start.bytes_count}, start);
 }
 
+/* Returns whether the text begins with one of the texts in the array. */
+#define TEXT_STARTS_IN(text, array) text_starts_in(text, array, sizeof(array) / sizeof *(array))
+static inline bool text_starts_in(struct text text, const struct text *starts, size_t count) {
+    for (size_t i = 0; i < count; i++)
+        if (text_starts_with(text, starts[i])) return true;
+    return false;
+}
+
 /* Orders texts by their bytes, as strcmp does. */
 static inline int text_compare(struct text a, struct text b) {
     size_t common_bytes = a.bytes_count < b.bytes_count ? a.bytes_count : b.bytes_count;
@@ -52,6 +60,21 @@ static inline struct text text_from(struct text text, size_t from) { return text
 
 static inline bool text_ends_with(struct text text, struct text end) {
     return text.bytes_count >= end.bytes_count && text_equal(text_from(text, text.bytes_count - end.bytes_count), end);
+}
+
+/* Returns whether the text ends with one of the texts in the array. */
+#define TEXT_ENDS_IN(text, array) text_ends_in(text, array, sizeof(array) / sizeof *(array))
+static inline bool text_ends_in(struct text text, const struct text *ends, size_t count) {
+    for (size_t i = 0; i < count; i++)
+        if (text_ends_with(text, ends[i])) return true;
+    return false;
+}
+
+/* Returns whether each byte of the text is one of the allowed ones. */
+static inline bool text_has_only(struct text text, const char *allowed) {
+    for (size_t i = 0; i < text.bytes_count; i++)
+        if (!text.bytes[i] || !strchr(allowed, text.bytes[i])) return false;
+    return true;
 }
 
 /* Return the position of the first or the last such byte, or the length if there is none. */

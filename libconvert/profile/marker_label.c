@@ -1,9 +1,8 @@
 #include "marker_label.h"
 
 static bool is_word(struct text text) {
-    for (size_t i = 0; i < text.bytes_count; i++)
-        if (!strchr("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_", text.bytes[i])) return false;
-    return text.bytes_count > 0;
+    static const char word_bytes[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_";
+    return text.bytes_count && text_has_only(text, word_bytes);
 }
 
 /* Skips a text in single quotes; *rest is what follows. */

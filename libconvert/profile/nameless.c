@@ -3,16 +3,9 @@
 #include <inttypes.h>
 #include <stdio.h>
 
-static bool is_hex(struct text text) {
-    for (size_t i = 0; i < text.bytes_count; i++) {
-        char digit = text.bytes[i];
-        if (!((digit >= '0' && digit <= '9') || (digit >= 'a' && digit <= 'f'))) return false;
-    }
-    return text.bytes_count > 0;
-}
-
 static bool is_prefixed_hex(struct text text, struct text prefix) {
-    return text_starts_with(text, prefix) && is_hex(text_from(text, prefix.bytes_count));
+    return text.bytes_count > prefix.bytes_count && text_starts_with(text, prefix) &&
+           text_has_only(text_from(text, prefix.bytes_count), "0123456789abcdef");
 }
 
 bool name_is_address(struct text name) { return is_prefixed_hex(name, TEXT("0x")); }

@@ -52,9 +52,7 @@ bool code_library_is_perf_map(struct text base_name) {
 
 bool code_library_is_module(struct text path) {
     static const struct text endings[] = {TEXT(".ko"), TEXT(".ko.gz"), TEXT(".ko.xz"), TEXT(".ko.zst")};
-    for (size_t i = 0; i < sizeof endings / sizeof *endings; i++)
-        if (text_ends_with(path, endings[i])) return true;
-    return false;
+    return TEXT_ENDS_IN(path, endings);
 }
 
 static void classify_library(struct code_library *library) {

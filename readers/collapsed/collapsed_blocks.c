@@ -228,9 +228,7 @@ static bool is_entry(struct text name) {
                                          TEXT("asm_sysvec_"),   TEXT("asm_exc_"),       TEXT("asm_common_interrupt"),
                                          TEXT("el0_"),          TEXT("el0t_"),          TEXT("ret_from_fork"),
                                          TEXT("system_call_"),  TEXT("ret_from_intr"),  TEXT("ret_fast_syscall")};
-    for (size_t i = 0; i < sizeof starts / sizeof *starts; i++)
-        if (text_starts_with(name, starts[i])) return true;
-    return false;
+    return TEXT_STARTS_IN(name, starts);
 }
 
 static struct text frame_text(const struct collapsed_blocks *blocks, size_t index) {

@@ -74,13 +74,6 @@ size_t dialect_frame_end(struct text text, size_t start) {
 
 /* ---- Frames. ---- */
 
-static bool has_ending(struct text path, const struct text *endings, size_t count) {
-    for (size_t i = 0; i < count; i++)
-        if (text_ends_with(path, endings[i])) return true;
-    return false;
-}
-#define HAS_ENDING(path, endings) has_ending(path, endings, sizeof(endings) / sizeof *(endings))
-
 /* Marks at the end of a name, by stackcollapse-perf.pl, stackcollapse-bpftrace.pl, the tools of bcc and async-profiler.
  */
 static const struct {
@@ -132,7 +125,7 @@ static void take_windows_module(struct collapsed_frame *frame) {
                                           TEXT(".EXE"), TEXT(".sys"), TEXT(".so")};
     size_t mark = text_find(frame->name, '!');
     struct text module = text_slice(frame->name, 0, mark), name = text_from(frame->name, mark + 1);
-    if (!name.bytes_count || !HAS_ENDING(module, endings)) return;
+    if (!name.bytes_count || !TEXT_ENDS_IN(module, endings)) return;
     size_t folder_end = text_find_last(module, '\\');
     frame->name = name;
     frame->library = text_base_name(folder_end < module.bytes_count ? text_from(module, folder_end + 1) : module);
@@ -183,13 +176,13 @@ static bool is_library(struct text path) {
     static const struct text endings[] = {TEXT(".so"), TEXT(".dylib"), TEXT(".dll"), TEXT(".pyd")};
     struct text name = text_base_name(path);
     bool is_interpreter = text_starts_with(name, TEXT("python")) && !text_ends_with(name, TEXT(".py"));
-    return is_interpreter || HAS_ENDING(name, endings) || text_has(name, TEXT(".so."));
+    return is_interpreter || TEXT_ENDS_IN(name, endings) || text_has(name, TEXT(".so."));
 }
 
 static bool is_native(struct text path) {
     static const struct text endings[] = {TEXT(".c"),   TEXT(".cc"), TEXT(".cpp"), TEXT(".cxx"), TEXT(".h"),
                                           TEXT(".hpp"), TEXT(".rs"), TEXT(".pyx"), TEXT(".go"),  TEXT(".S")};
-    return HAS_ENDING(path, endings);
+    return TEXT_ENDS_IN(path, endings);
 }
 
 /* Returns the kind of the script's code, which is the usual one of the dialect if the path does not show it. */
@@ -231,7 +224,7 @@ static bool parse_py_spy_frame(struct text text, struct collapsed_frame *frame) 
     bool has_no_line = text_ends_with(place, TEXT(":-1")); /* phpspy, in PHP's own functions */
     if (has_no_line) place.bytes_count -= 3;
     bool is_place = is_nowhere || has_no_line || cursor_take_last_place(&place, &line) || is_library(place) ||
-                    HAS_ENDING(place, certain) || is_native(place);
+                    TEXT_ENDS_IN(place, certain) || is_native(place);
     if (!is_place || !place.bytes_count) return false;
     frame->name = text_slice(text, 0, open - 1);
     if (is_nowhere) return frame->name.bytes_count > 0;

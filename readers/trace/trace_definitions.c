@@ -115,9 +115,7 @@ static const struct text no_file_names[] = {TEXT("[heap"),     TEXT("[stack"),  
                                             TEXT("/dev/zero"), TEXT("/SYSV"),       TEXT("[JIT")};
 
 static bool is_file(struct text path) {
-    for (size_t i = 0; i < sizeof no_file_names / sizeof *no_file_names; i++)
-        if (text_starts_with(path, no_file_names[i])) return false;
-    return path.bytes_count > 0 && !jit_is_dump(path);
+    return path.bytes_count && !TEXT_STARTS_IN(path, no_file_names) && !jit_is_dump(path);
 }
 
 static struct text keep_hex(struct trace_definitions *definitions, struct text bytes) {

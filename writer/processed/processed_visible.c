@@ -67,9 +67,7 @@ static void measure(const struct processed_writer *writer, struct candidate *can
 static bool is_media_thread(const struct profile *profile, const struct thread *thread) {
     static const struct text starts[] = {TEXT("Audio"), TEXT("Media"), TEXT("GraphRunner"), TEXT("WebrtcWorker")};
     struct text name = thread->is_main ? profile_process_at(profile, thread->process)->title : thread->name;
-    for (size_t i = 0; i < sizeof starts / sizeof *starts; i++)
-        if (text_starts_with(name, starts[i])) return true;
-    return false;
+    return TEXT_STARTS_IN(name, starts);
 }
 
 static int compare_ranks(const void *left, const void *right) {
