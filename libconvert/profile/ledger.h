@@ -52,7 +52,7 @@ void ledger_read(struct ledger *ledger, enum gecko_convert_unit unit, uint64_t c
 /* Enters what became of `count` of a unit. `first` is the place of the first one, or NULL if there is none to point to.
  * A count of 0 enters nothing. Entries with the same unit, fate and cause are added up. A hot loop counts on its own
  * and enters the sum. An input may have a cause for each of its names: from LEDGER_CAUSES_MAX entries on, new
- * ones are added up as "other causes". */
+ * ones that are no notes are added up as "other causes". */
 void ledger_enter(struct ledger *ledger, enum gecko_convert_unit unit, enum gecko_convert_fate fate, struct text cause,
                   uint64_t count, const struct position *first);
 

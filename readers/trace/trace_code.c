@@ -213,7 +213,7 @@ static void offer_jitdumps(struct trace_code *code) {
     }
 }
 
-static void tell_forks(struct trace_code *code) {
+static void add_forks(struct trace_code *code) {
     const struct column *forks = &code->definitions->rows_of[TRACE_DEFINE_INHERITANCE];
     while (code->fork_count < forks->count) {
         const struct trace_inheritance *fork = column_at(forks, code->fork_count++);
@@ -224,16 +224,16 @@ static void tell_forks(struct trace_code *code) {
     }
 }
 
-/* Tells what is defined by now about processes with generated code. */
-static void tell_processes(struct trace_code *code) {
+/* Passes on to `jit` which jitdumps and forks were defined since the last call. */
+static void update_jit(struct trace_code *code) {
     offer_jitdumps(code);
-    tell_forks(code);
+    add_forks(code);
 }
 
-/* Tells the ends of processes last, as definitions do not have them. */
+/* The ends of processes come last, as definitions do not have them. */
 void trace_code_make_ready(struct trace_code *code, const struct trace_tasks *tasks) {
     code->is_ready = true;
-    tell_processes(code);
+    update_jit(code);
     COLUMN_EACH(const struct trace_process, row, &tasks->processes) {
         const struct process *own = profile_process_at(code->profile, row->id);
         const struct jit_process process = jit_process_of(code, own->pid, row->start_ns, own->end_ticks);
@@ -252,7 +252,7 @@ static bool resolve_generated(struct trace_code *code, const struct trace_addres
         const struct process *own = profile_process_at(code->profile, address->process->id);
         process =
             jit_process_of(code, own->pid, address->process->start_ns, code->is_ready ? own->end_ticks : TIME_NONE);
-        tell_processes(code);
+        update_jit(code);
         has_files = jit_has_files(&code->jit, &process);
     }
     *is_open |= has_files && !code->is_ready && !code->definitions->is_complete;

@@ -16,7 +16,7 @@ struct trace_code {
     struct jit jit;
     int64_t epoch_offset_ns;   /* Unix time less CLOCK_MONOTONIC, when the trace was recorded */
     size_t jitdump_count;      /* how many of definitions->jitdumps were offered to `jit` */
-    size_t fork_count;         /* how many forks of the definitions were told to `jit` */
+    size_t fork_count;         /* how many forks of the definitions were passed on to `jit` */
     bool is_ready;             /* the trace is read and the clock is complete, so generated code can be looked up */
     struct value_table frames; /* frame_id for each address; none if it depends on the time */
     struct column roles;       /* uint8_t: enum trace_frame_role, by frame id */
