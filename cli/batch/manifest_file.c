@@ -195,6 +195,21 @@ static void read_members(struct json_stream *json, struct arena *memory, const s
     }
 }
 
+static void group_records(struct manifest_file *manifest) {
+    struct manifest_group *group = NULL;
+    for (uint32_t i = 0; i < manifest->records.count; i++) {
+        const struct manifest_record *record = manifest_record_at(manifest, i);
+        bool is_member = record->member.bytes_count > 0;
+        manifest->has_stray_member |= is_member && !(group && text_equal(group->path, record->path));
+        if (!is_member) group = column_push(&manifest->groups);
+        if (!group) continue;
+        if (is_member)
+            group->count++;
+        else
+            *group = (struct manifest_group){record->path, i, 1};
+    }
+}
+
 void manifest_file_read(struct manifest_file *manifest) {
     struct failure *failure = manifest->memory->failure;
     struct json_stream json;
@@ -205,29 +220,28 @@ void manifest_file_read(struct manifest_file *manifest) {
     json_stream_finish(&json);
     json_stream_fini(&json);
     input_close(input);
+    if (!failure_is_set(failure)) group_records(manifest);
 }
 
 const char *manifest_file_shard_error(const struct manifest_file *manifest) {
-    const struct column *records = &manifest->records;
-    size_t file_count = 0;
-    for (size_t i = 0; i < records->count; i++) file_count += !manifest_record_at(manifest, i)->member.bytes_count;
+    size_t file_count = manifest->groups.count;
     int64_t number = manifest->shard.number, count = manifest->shard.count;
     bool is_number = number > 0 && number <= count && count <= SHARD_COUNT_MAX;
     bool has_positions =
         file_count == manifest->shard.positions.count && (int64_t)file_count <= manifest->shard.input_count;
-    bool begins_with_file = !records->count || !manifest_record_at(manifest, 0)->member.bytes_count;
     if (!text_equal(manifest->type, TEXT("batch")) || manifest->version != MANIFEST_VERSION)
         return "not the manifest of a batch of this version of the program";
     if (!count) return "the manifest of a whole batch, not of a shard";
-    return is_number && has_positions && begins_with_file ? NULL : "a manifest that contradicts itself";
+    return is_number && has_positions && !manifest->has_stray_member ? NULL : "a manifest that contradicts itself";
 }
 
 void manifest_file_init(struct manifest_file *manifest, const char *path, struct arena *memory) {
     *manifest = (struct manifest_file){.path = path, .memory = memory};
     column_init(&manifest->shard.positions, sizeof(int64_t), memory->failure);
     column_init(&manifest->records, sizeof(struct manifest_record), memory->failure);
+    column_init(&manifest->groups, sizeof(struct manifest_group), memory->failure);
 }
 
 void manifest_file_fini(struct manifest_file *manifest) {
-    COLUMNS_FINI(&manifest->records, &manifest->shard.positions);
+    COLUMNS_FINI(&manifest->groups, &manifest->records, &manifest->shard.positions);
 }

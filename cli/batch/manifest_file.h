@@ -52,6 +52,13 @@ enum total {
 };
 const char *manifest_total_name(enum total total);
 
+/* A file or an archive: its record, and those of its members. */
+struct manifest_group {
+    struct text path;
+    uint32_t first; /* among the records */
+    uint32_t count;
+};
+
 /* Texts are in the memory that was passed to manifest_file_init. */
 struct manifest_file {
     const char *path;     /* borrowed */
@@ -70,6 +77,8 @@ struct manifest_file {
         struct column positions; /* int64_t, one for each file, among the inputs of all shards */
     } shard;
     struct column records; /* struct manifest_record: of a file, then of its members */
+    struct column groups;  /* struct manifest_group, in the order of the records */
+    bool has_stray_member; /* a member does not follow its file; it is in the group before it, if there is one */
     int64_t totals[TOTAL_COUNT];
 };
 
@@ -81,7 +90,7 @@ void manifest_file_fini(struct manifest_file *manifest);
 void manifest_file_read(struct manifest_file *manifest);
 
 /* Returns NULL if the file is the manifest of a shard, otherwise what it is instead. The manifest of a shard has a
- * position for each record of a file, and its first record is that of a file. */
+ * position for each of its groups. */
 const char *manifest_file_shard_error(const struct manifest_file *manifest);
 
 static inline const struct manifest_record *manifest_record_at(const struct manifest_file *manifest, size_t number) {

@@ -18,19 +18,10 @@
 
 enum { NS_PER_MS = 1000000 };
 
-/* The records of one file: its own, then those of its members. */
-struct record_group {
-    struct text path; /* borrowed */
-    size_t first;     /* among all records */
-    size_t count;
-    size_t number; /* among the groups, once they are sorted by path */
-};
-
 struct manifest_records {
     struct failure failure;
     struct arena memory;
-    struct manifest_file file;
-    struct column groups; /* struct record_group, by path */
+    struct manifest_file file; /* its groups are sorted by path */
 };
 
 /* ---- Values. ---- */
@@ -64,29 +55,8 @@ static bool read_digest(struct text xxh3, int64_t bytes_count, struct input_dige
 /* ---- Reading the manifest. ---- */
 
 static int compare_groups(const void *left, const void *right) {
-    const struct record_group *a = left, *b = right;
+    const struct manifest_group *a = left, *b = right;
     return text_compare(a->path, b->path);
-}
-
-/* Returns false if a member does not follow its file, or if memory ran out (latched). */
-static bool group_records(struct manifest_records *records) {
-    struct record_group *last = NULL;
-    for (size_t i = 0; i < records->file.records.count; i++) {
-        const struct manifest_record *record = manifest_record_at(&records->file, i);
-        bool is_member = record->member.bytes_count > 0;
-        if (is_member && !(last && text_equal(last->path, record->path))) return false;
-        if (is_member) {
-            last->count++;
-            continue;
-        }
-        last = column_push(&records->groups);
-        if (!last) return false;
-        *last = (struct record_group){.path = record->path, .first = i, .count = 1};
-    }
-    column_sort(&records->groups, compare_groups);
-    for (size_t i = 0; i < records->groups.count; i++)
-        ((struct record_group *)column_at(&records->groups, i))->number = i;
-    return !failure_is_set(&records->failure);
 }
 
 struct manifest_records *manifest_records_create(const char *path, struct failure *failure) {
@@ -95,7 +65,6 @@ struct manifest_records *manifest_records_create(const char *path, struct failur
     if (!records) return NULL;
     arena_init(&records->memory, &records->failure);
     manifest_file_init(&records->file, path, &records->memory);
-    column_init(&records->groups, sizeof(struct record_group), &records->failure);
     return records;
 }
 
@@ -109,13 +78,13 @@ const char *manifest_records_read(struct manifest_records *records, const struct
     if (file->version != MANIFEST_VERSION) return "was written by another version of this program";
     if (!is_xxh3(file->options_xxh3, manifest_options_xxh3(options, &records->failure)))
         return "was written with other options or by another build of this program";
-    if (group_records(records)) return NULL;
-    return failure_is_set(&records->failure) ? records->failure.message : "is not a complete report";
+    column_sort(&records->file.groups, compare_groups);
+    if (failure_is_set(&records->failure)) return records->failure.message;
+    return file->has_stray_member ? "is not a complete report" : NULL;
 }
 
 void manifest_records_destroy(struct manifest_records *records) {
     if (!records) return;
-    column_fini(&records->groups);
     manifest_file_fini(&records->file);
     arena_fini(&records->memory);
     free(records);
@@ -247,14 +216,14 @@ static enum batch_status status_by_record(const struct batch_source *source, con
     return lies_in_file ? BATCH_FAILED : BATCH_PENDING;
 }
 
-static const struct manifest_record *record_of(const struct batch_plan *plan, const struct record_group *group,
+static const struct manifest_record *record_of(const struct batch_plan *plan, const struct manifest_group *group,
                                                size_t number) {
     return manifest_record_at(&plan->records->file, group->first + number);
 }
 
 /* Returns true if all records of the group can be used. Sets the stamps of the existing profiles; pass zeros. */
 static bool is_usable(const struct batch_plan *plan, const struct batch_source *source,
-                      const struct record_group *group, uint64_t *stamps) {
+                      const struct manifest_group *group, uint64_t *stamps) {
     for (size_t i = 0; i < group->count; i++) {
         const struct manifest_record *record = record_of(plan, group, i);
         enum batch_status status = status_by_record(source, record, i > 0);
@@ -264,7 +233,7 @@ static bool is_usable(const struct batch_plan *plan, const struct batch_source *
     return true;
 }
 
-static bool fill_entries(const struct batch_plan *plan, struct batch_source *source, const struct record_group *group,
+static bool fill_entries(const struct batch_plan *plan, struct batch_source *source, const struct manifest_group *group,
                          const uint64_t *stamps) {
     for (size_t i = 0; i < group->count; i++) {
         const struct manifest_record *record = record_of(plan, group, i);
@@ -276,7 +245,8 @@ static bool fill_entries(const struct batch_plan *plan, struct batch_source *sou
 }
 
 /* Returns false if the group cannot be used or memory ran out (latched in the source). */
-static bool reuse_group(const struct batch_plan *plan, struct batch_source *source, const struct record_group *group) {
+static bool reuse_group(const struct batch_plan *plan, struct batch_source *source,
+                        const struct manifest_group *group) {
     uint64_t *stamps = calloc(group->count, sizeof *stamps);
     bool is_good = stamps && is_usable(plan, source, group, stamps);
     if (!stamps || (is_good && !fill_entries(plan, source, group, stamps))) failure_set_memory(&source->failure);
@@ -284,28 +254,25 @@ static bool reuse_group(const struct batch_plan *plan, struct batch_source *sour
     return is_good && !failure_is_set(&source->failure);
 }
 
-/* Returns the number of the first group that has the path or a greater one. */
-static size_t first_group(const struct column *groups, struct text path) {
-    return FIRST_ROW(i, groups->count,
-                     text_compare(((const struct record_group *)column_at(groups, i))->path, path) >= 0);
+/* Returns the number of the first group that has the source's path or a greater one. */
+static size_t first_group(const struct batch_plan *plan, const struct batch_source *source) {
+    const struct column *groups = plan->records ? &plan->records->file.groups : NULL;
+    const struct manifest_group wanted = {.path = text_of(source->path)};
+    return groups ? FIRST_ROW(i, groups->count, compare_groups(column_at(groups, i), &wanted) >= 0) : 0;
 }
 
-/* Returns the group after `group`, or the first one if that is NULL, among those of the source's path; NULL after the
- * last. */
-static const struct record_group *next_group(const struct batch_plan *plan, const struct batch_source *source,
-                                             const struct record_group *group) {
-    if (!plan->records) return NULL;
-    const struct column *groups = &plan->records->groups;
-    struct text path = text_of(source->path);
-    size_t number = group ? group->number + 1 : first_group(groups, path);
-    const struct record_group *next = number < groups->count ? column_at(groups, number) : NULL;
-    return next && text_equal(next->path, path) ? next : NULL;
+/* Returns the group with that number; NULL if it has another path than the source, or there is none. */
+static const struct manifest_group *group_at(const struct batch_plan *plan, const struct batch_source *source,
+                                             size_t number) {
+    if (!plan->records || number >= plan->records->file.groups.count) return NULL;
+    const struct manifest_group *group = column_at(&plan->records->file.groups, number);
+    return text_equal(group->path, text_of(source->path)) ? group : NULL;
 }
 
 bool manifest_records_know(const struct batch_plan *plan, const struct batch_source *source,
                            struct input_digest *digest) {
-    const struct record_group *group = NULL;
-    while ((group = next_group(plan, source, group))) {
+    const struct manifest_group *group;
+    for (size_t i = first_group(plan, source); (group = group_at(plan, source, i)); i++) {
         const struct manifest_record *record = record_of(plan, group, 0);
         if (has_stamp(record->stamp, source->stamp) && read_digest(record->xxh3, record->bytes_count, digest))
             return true;
@@ -314,8 +281,8 @@ bool manifest_records_know(const struct batch_plan *plan, const struct batch_sou
 }
 
 bool manifest_records_reuse(struct batch_plan *plan, struct batch_source *source) {
-    const struct record_group *group = NULL;
-    while ((group = next_group(plan, source, group))) {
+    const struct manifest_group *group;
+    for (size_t i = first_group(plan, source); (group = group_at(plan, source, i)); i++) {
         const struct manifest_record *record = record_of(plan, group, 0);
         if (!is_digest(record->xxh3, record->bytes_count, source->own.digest)) continue;
         if (reuse_group(plan, source, group)) return true;

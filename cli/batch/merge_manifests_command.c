@@ -31,12 +31,11 @@ static const char notes[] =
 
 /* ---- The parts. ---- */
 
-/* A file or an archive: a record, and those of its members. */
+/* A group of the report. */
 struct group {
     int64_t position; /* among the inputs of all shards */
     uint32_t shard;   /* among the manifests */
-    uint32_t first;   /* its first record there */
-    uint32_t count;
+    const struct manifest_group *records;
 };
 
 struct merging {
@@ -55,7 +54,7 @@ static struct manifest_file *part_at(const struct merging *merging, size_t numbe
 
 static const struct manifest_record *record_at(const struct merging *merging, const struct group *group,
                                                uint32_t number) {
-    return column_at(&part_at(merging, group->shard)->records, group->first + number);
+    return manifest_record_at(part_at(merging, group->shard), group->records->first + number);
 }
 
 /* ---- Shards that fit together. ---- */
@@ -120,18 +119,9 @@ static int compare_groups(const void *a, const void *b) { return ORDER_BY(struct
 
 static void add_groups(struct merging *merging, uint32_t number) {
     const struct manifest_file *part = part_at(merging, number);
-    uint32_t group_number = 0;
-    struct group *group = NULL;
-    for (uint32_t i = 0; i < part->records.count; i++) {
-        const struct manifest_record *record = column_at(&part->records, i);
-        if (record->member.bytes_count) {
-            group->count++;
-            continue;
-        }
-        group = column_push(&merging->groups);
-        if (!group) return;
-        const int64_t *position = column_at(&part->shard.positions, group_number++);
-        *group = (struct group){.position = *position, .shard = number, .first = i, .count = 1};
+    for (size_t i = 0; i < part->groups.count; i++) {
+        const int64_t *position = column_at(&part->shard.positions, i);
+        column_add(&merging->groups, &(struct group){*position, number, column_at(&part->groups, i)});
     }
 }
 
@@ -233,7 +223,7 @@ static void write_missing(struct json *json, const struct merging *merging) {
 static void write_inputs(struct json *json, const struct merging *merging) {
     json_key_array_begin(json, "inputs");
     COLUMN_EACH(const struct group, group, &merging->groups) {
-        for (uint32_t j = 0; j < group->count; j++) {
+        for (uint32_t j = 0; j < group->records->count; j++) {
             json_line(json, true);
             manifest_write_raw(json, record_at(merging, group, j)->raw);
         }
@@ -272,7 +262,7 @@ static void write_report(struct merging *merging, const char *path) {
 /* Most messages begin with the name of the input. */
 static void print_failed(const struct merging *merging) {
     COLUMN_EACH(const struct group, group, &merging->groups) {
-        for (uint32_t j = 0; j < group->count; j++) {
+        for (uint32_t j = 0; j < group->records->count; j++) {
             const struct manifest_record *record = record_at(merging, group, j);
             if (!text_equal(record->status, TEXT("failed"))) continue;
             bool is_named = text_starts_with(record->error.message, record->path);
