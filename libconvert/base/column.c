@@ -10,9 +10,13 @@ void column_init(struct column *column, uint32_t element_bytes, struct failure *
         (struct column){.failure = failure, .capacity_limit = COLUMN_CAPACITY_MAX, .element_bytes = element_bytes};
 }
 
+/* `start` is the number of the chunk's first element. */
+static void set_chunk(struct column *column, size_t start, const void *chunk) {
+    column->chunks[column_chunk_of(start)] = (uintptr_t)chunk - start * column->element_bytes;
+}
+
 void column_fini(struct column *column) {
-    size_t chunk_count = column->capacity ? column_place_of(column->capacity - 1).chunk + 1 : 0;
-    for (size_t i = 0; i < chunk_count; i++) memory_free(column->chunks[i]);
+    for (size_t i = 0; i < column->capacity; i += column_place_of(i).chunk_elements) memory_free(column_at(column, i));
     memory_free(column->chunks);
     *column = (struct column){0};
 }
@@ -21,11 +25,15 @@ void columns_fini(struct column *const *columns, size_t count) {
     for (size_t i = 0; i < count; i++) column_fini(columns[i]);
 }
 
+/* Chunks before one that was forgotten were forgotten, too. */
 void column_forget(struct column *column, size_t end) {
-    size_t chunk_count = end < column->capacity ? column_place_of(end).chunk : 0;
-    while (chunk_count-- && column->chunks[chunk_count]) {
-        memory_free(column->chunks[chunk_count]);
-        column->chunks[chunk_count] = NULL;
+    size_t start = end < column->capacity ? end - column_place_of(end).offset : 0;
+    while (start) {
+        start -= column_place_of(start - 1).chunk_elements;
+        void *chunk = column_at(column, start);
+        if (!chunk) return;
+        memory_free(chunk);
+        set_chunk(column, start, NULL);
     }
 }
 
@@ -33,7 +41,7 @@ void column_forget(struct column *column, size_t end) {
 static bool reserve_chunk(struct column *column, size_t chunk_count) {
     if (chunk_count & (chunk_count - 1)) return true;
     size_t limit = chunk_count ? chunk_count * 2 : 1;
-    char **chunks = memory_resize(column->failure, column->chunks, limit * sizeof *chunks);
+    uintptr_t *chunks = memory_resize(column->failure, column->chunks, limit * sizeof *chunks);
     if (chunks) column->chunks = chunks;
     return chunks;
 }
@@ -43,12 +51,12 @@ bool column_grow(struct column *column) {
         failure_set(column->failure, FAILURE_MEMORY, "more than 2^31 rows in one table: split the input");
         return false;
     }
-    struct column_place next = column_place_of(column->capacity);
-    if (!reserve_chunk(column, next.chunk)) return false;
-    char *chunk = memory_allocate(column->failure, next.chunk_elements * column->element_bytes);
+    size_t start = column->capacity, chunk_elements = column_place_of(start).chunk_elements;
+    if (!reserve_chunk(column, column_chunk_of(start))) return false;
+    char *chunk = memory_allocate(column->failure, chunk_elements * column->element_bytes);
     if (!chunk) return false;
-    column->chunks[next.chunk] = chunk;
-    column->capacity += (uint32_t)next.chunk_elements;
+    set_chunk(column, start, chunk);
+    column->capacity += (uint32_t)chunk_elements;
     return true;
 }
 

@@ -23,7 +23,7 @@ enum {
 
 struct column {
     struct failure *failure; /* borrowed */
-    char **chunks;           /* owned */
+    uintptr_t *chunks;       /* owned, as the chunks are: where element 0 would be if the chunk had it */
     uint32_t count;          /* below 2^31, so that every row number fits an id */
     uint32_t capacity;       /* the number of elements in all chunks together */
     uint32_t capacity_limit; /* the most elements that a column may have */
@@ -57,29 +57,29 @@ void column_forget(struct column *column, size_t end);
 /* Sorts the elements, and keeps the order of equal ones. Running out of memory is latched. */
 void column_sort(struct column *column, int (*compare)(const void *left, const void *right));
 
+/* Returns which chunk has the element. Adding the size of the first chunk makes each chunk begin at a power of two, or
+ * at a multiple of the large size. */
+static inline size_t column_chunk_of(size_t index) {
+    size_t shifted = index + COLUMN_FIRST_CHUNK;
+    if (shifted >= COLUMN_LARGE_CHUNK)
+        return shifted / COLUMN_LARGE_CHUNK - 1 + COLUMN_LARGE_CHUNK_LOG2 - COLUMN_FIRST_CHUNK_LOG2;
+    return (63u ^ (unsigned)__builtin_clzll(shifted)) - COLUMN_FIRST_CHUNK_LOG2;
+}
+
 struct column_place {
-    size_t chunk;
-    size_t offset;         /* in elements */
+    size_t offset;         /* in elements, from the start of the chunk */
     size_t chunk_elements; /* in the whole chunk */
 };
 
-/* Adding the size of the first chunk makes each chunk begin at a power of two, or at a multiple of the large size. */
 static inline struct column_place column_place_of(size_t index) {
-    size_t shifted = index + COLUMN_FIRST_CHUNK;
-    if (shifted >= COLUMN_LARGE_CHUNK)
-        return (struct column_place){
-            .chunk = shifted / COLUMN_LARGE_CHUNK - 1 + COLUMN_LARGE_CHUNK_LOG2 - COLUMN_FIRST_CHUNK_LOG2,
-            .offset = shifted % COLUMN_LARGE_CHUNK,
-            .chunk_elements = COLUMN_LARGE_CHUNK};
-    unsigned top = 63u ^ (unsigned)__builtin_clzll(shifted);
-    size_t chunk_elements = (size_t)1 << top;
-    return (struct column_place){top - COLUMN_FIRST_CHUNK_LOG2, shifted - chunk_elements, chunk_elements};
+    size_t shifted = index + COLUMN_FIRST_CHUNK, chunk_elements = COLUMN_LARGE_CHUNK;
+    if (shifted < COLUMN_LARGE_CHUNK) chunk_elements = (size_t)1 << (63u ^ (unsigned)__builtin_clzll(shifted));
+    return (struct column_place){shifted & (chunk_elements - 1), chunk_elements};
 }
 
 /* Returns a pointer to element `index`, which must be less than the count. */
 static inline void *column_at(const struct column *column, size_t index) {
-    struct column_place place = column_place_of(index);
-    return column->chunks[place.chunk] + place.offset * column->element_bytes;
+    return (void *)(column->chunks[column_chunk_of(index)] + index * column->element_bytes);
 }
 
 /* Appends an uninitialised element and returns a pointer to it, or NULL if memory ran out (latched). */
@@ -98,8 +98,7 @@ static inline bool column_add(struct column *column, const void *element) {
 /* Returns a pointer to element `index`, and stores in *run_count how many elements lie contiguously from there. */
 static inline void *column_run(const struct column *column, size_t index, size_t *run_count) {
     struct column_place place = column_place_of(index);
-    size_t in_chunk = place.chunk_elements - place.offset;
-    size_t left = column->count - index;
+    size_t in_chunk = place.chunk_elements - place.offset, left = column->count - index;
     *run_count = left < in_chunk ? left : in_chunk;
     return column_at(column, index);
 }
