@@ -27,11 +27,12 @@ void code_maps_fini(struct code_maps *maps) {
 
 /* Returns where the current process of the pid is stored. Returns NULL if memory ran out (latched). */
 static uint32_t *process_slot(struct code_maps *maps, int64_t pid) {
-    if (maps->last_slot && maps->last_pid == pid) return maps->last_slot;
+    struct recent_process *recent = &maps->recent[(uint64_t)pid % (sizeof maps->recent / sizeof *maps->recent)];
+    if (recent->slot && recent->pid == pid) return recent->slot;
     uint32_t *slot = value_table_intern(&maps->pid_processes, &pid, &(uint32_t){ID_NONE});
     if (slot && *slot == ID_NONE) *slot = add_process(maps, pid);
-    maps->last_pid = pid;
-    return maps->last_slot = slot;
+    *recent = (struct recent_process){pid, slot};
+    return slot;
 }
 
 uint32_t code_maps_process(struct code_maps *maps, int64_t pid) {

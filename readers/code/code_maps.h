@@ -33,13 +33,15 @@ struct code_process {
 struct code_maps {
     struct code_spaces spaces;
     struct value_table pid_processes; /* uint32_t for each pid, an int64_t: its current row of `processes` */
-    int64_t last_pid;                 /* the last one that was looked up: samples in a row often share it */
-    uint32_t *last_slot;              /* its value in pid_processes; NULL: none was looked up yet */
-    struct column processes;          /* struct code_process; the first is the kernel */
-    uint64_t count;                   /* mappings so far */
-    uint64_t kernel_start;            /* start of the kernel's own mapping; 0: unknown */
-    struct strings texts;             /* paths and build ids */
-    struct value_table build_ids;     /* string_id for each path, a string_id */
+    struct recent_process {
+        int64_t pid;
+        uint32_t *slot;           /* its value in pid_processes; NULL: none was looked up yet */
+    } recent[64];                 /* those that were looked up last, by pid modulo their number */
+    struct column processes;      /* struct code_process; the first is the kernel */
+    uint64_t count;               /* mappings so far */
+    uint64_t kernel_start;        /* start of the kernel's own mapping; 0: unknown */
+    struct strings texts;         /* paths and build ids */
+    struct value_table build_ids; /* string_id for each path, a string_id */
 };
 
 /* What recordings call the vDSO, the library that the kernel maps into each process, at another address in each program
