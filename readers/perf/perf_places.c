@@ -43,6 +43,8 @@ void perf_places_init(struct perf_places *code, struct profile *profile, const s
     struct failure *failure = profile->failure;
     *code = (struct perf_places){.profile = profile};
     code_libraries_init(&code->libraries, profile);
+    code->unknown_library = code_libraries_intern(&code->libraries, TEXT(""));
+    code->unknown_caller = frame_none();
     system_code_init(&code->system, folders, failure);
     jit_init(&code->jit, policy, failure);
     embedded_symbols_init(&code->embedded_symbols, failure);
@@ -270,33 +272,27 @@ static struct code_row look_up(struct perf_places *code, const struct place_key 
     return row;
 }
 
-/* Returns where the result for the place is stored. Other places may share it. NULL if memory ran out (latched). */
+static bool make_places(struct perf_places *code) {
+    size_t bytes_count = sizeof *code->places << KNOWN_PLACES_LOG2;
+    code->places = memory_allocate(code->profile->failure, bytes_count);
+    if (code->places) memset(code->places, 0, bytes_count); /* makes its pages: see start_child in unwinder.c */
+    return code->places;
+}
+
+/* Returns where the result for the place is stored. Other places may share it. */
 static struct known_place *known_place_of(struct perf_places *code, const struct place_key *key) {
-    size_t count = (size_t)1 << KNOWN_PLACES_LOG2;
-    if (!code->places) {
-        code->places = memory_allocate(code->profile->failure, count * sizeof *code->places);
-        if (!code->places) return NULL;
-        memset(code->places, 0, count * sizeof *code->places); /* makes its pages: see start_child in unwinder.c */
-    }
     uint64_t mixed = (key->address ^ (uint64_t)key->process << 40 ^ key->flags) * UINT64_C(0x9e3779b97f4a7c15);
     return &code->places[mixed >> (64 - KNOWN_PLACES_LOG2)];
 }
 
-static uint32_t epoch_of(const struct perf_places *code, uint32_t process) {
-    return code_maps_process_at(&code->maps, process)->epoch;
-}
-
-/* Returns ID_NONE if memory ran out (latched). `process` is a row of code->maps. */
-static uint32_t find_row(struct perf_places *code, uint32_t process, const struct perf_place *place) {
-    const struct place_key key = {place->flags & ADDRESS_IS_KERNEL ? KERNEL_SPACE : process, (uint32_t)place->flags,
-                                  place->address};
-    struct known_place *known = known_place_of(code, &key);
-    if (!known) return ID_NONE;
+/* Returns ID_NONE if memory ran out (latched). */
+static uint32_t find_row(struct perf_places *code, const struct code_process *process, const struct place_key *key) {
+    struct known_place *known = known_place_of(code, key);
     /* Never 0: unused entries have epoch 0. */
-    uint32_t epoch = epoch_of(code, key.process) + 1 + (uint32_t)code->jit.moment;
-    if (known->epoch == epoch && memcmp(&known->key, &key, sizeof key) == 0) return known->row;
-    struct code_row row = look_up(code, &key);
-    *known = (struct known_place){key, epoch, row_table_intern(&code->codes, &row)};
+    uint32_t epoch = process->epoch + 1 + (uint32_t)code->jit.moment;
+    if (known->epoch == epoch && memcmp(&known->key, key, sizeof *key) == 0) return known->row;
+    struct code_row row = look_up(code, key);
+    *known = (struct known_place){*key, epoch, row_table_intern(&code->codes, &row)};
     return known->row;
 }
 
@@ -305,11 +301,18 @@ uint32_t perf_places_stack(struct perf_places *code, int64_t pid, const struct p
     uint32_t process = code_maps_process(&code->maps, pid);
     stack_id stack = stack_none();
     if (!count || process == ID_NONE) return ID_NONE;
-    if (!memory_reserve(failure, &code->stack_rows, &code->stack_capacity, count, sizeof *code->stack_rows))
+    if ((!code->places && !make_places(code)) ||
+        !memory_reserve(failure, &code->stack_rows, &code->stack_capacity, count, sizeof *code->stack_rows))
         return ID_NONE;
-    for (size_t i = 0; i < count; i++) code->stack_rows[i] = find_row(code, process, &places[i]);
-    while (count-- && !failure_is_set(failure))
-        stack = stack_table_intern(&code->stacks, stack, (frame_id){code->stack_rows[count]});
+    const struct code_process *kernel = code_maps_process_at(&code->maps, KERNEL_SPACE),
+                              *user = code_maps_process_at(&code->maps, process);
+    for (size_t i = 0; i < count; i++) {
+        bool is_kernel = places[i].flags & ADDRESS_IS_KERNEL;
+        const struct place_key key = {is_kernel ? KERNEL_SPACE : process, (uint32_t)places[i].flags, places[i].address};
+        code->stack_rows[i] = find_row(code, is_kernel ? kernel : user, &key);
+    }
+    if (failure_is_set(failure)) return ID_NONE;
+    while (count--) stack = stack_table_intern(&code->stacks, stack, (frame_id){code->stack_rows[count]});
     return stack.index;
 }
 
@@ -468,18 +471,23 @@ static frame_id make_frame(struct perf_places *code, const struct code_row *row)
     if (row->flags & ADDRESS_IS_CUT) return cut_frame(code->profile);
     struct frame_making making = {.code = code, .profile = code->profile, .row = row};
     making.file = row->file == ID_NONE ? NULL : column_at(&code->files, row->file);
-    uint32_t library = making.file ? making.file->library : code_libraries_intern(&code->libraries, TEXT(""));
+    uint32_t library = making.file ? making.file->library : code->unknown_library;
     if (library == ID_NONE) return frame_none();
     making.library = code_libraries_at(&code->libraries, library);
     making.kind = making.file || !(row->flags & ADDRESS_IS_KERNEL) ? making.library->kind : CODE_KERNEL;
     find_name(&making);
+    /* A recording without frame pointers has many, whose addresses are data. All are one frame. */
+    bool is_unknown_caller = row->flags == ADDRESS_IS_RETURN && !making.name.name.bytes_count;
+    if (is_unknown_caller && !frame_is_none(code->unknown_caller)) return code->unknown_caller;
     struct script_name script = {.name = making.name.name};
     if (making.kind == CODE_JIT) script_name_parse(making.name.name, &script);
     struct category_pair category =
         code_libraries_categorise(&code->libraries, making.library, making.kind, making.name.name, &script);
     struct frame frame = frame_of_func(make_func(&making, &script), category);
     set_place(&making, &frame);
-    return profile_frame(code->profile, &frame);
+    frame_id made = profile_frame(code->profile, &frame);
+    if (is_unknown_caller) code->unknown_caller = made;
+    return made;
 }
 
 static frame_id *make_frames(struct perf_places *code) {

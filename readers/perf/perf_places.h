@@ -20,6 +20,8 @@ struct perf_places {
     struct embedded_symbols embedded_symbols;
     int64_t now_ns; /* time of the record that is read now */
     struct code_libraries libraries;
+    uint32_t unknown_library;   /* row of `libraries` */
+    frame_id unknown_caller;    /* frame of all callers outside of files that have no name; none: there is none yet */
     struct code_maps maps;      /* library ids are rows of `files` plus 1 */
     struct row_table file_keys; /* struct file_key */
     struct column files;        /* struct perf_file, one per key */

@@ -67,6 +67,9 @@ static void push_callchain(struct data_parser *parser, const struct data_record 
     uint32_t flags = mode_flags(record);
     bool is_exact = true, has_user_code = false;
     size_t count = chain.bytes_count / 8;
+    if (!memory_reserve(parser->failure, &parser->places, &parser->place_capacity, parser->place_count + count,
+                        sizeof *parser->places))
+        return;
     for (size_t i = 0; i < count; i++) {
         uint64_t word = perf_word_at(chain, i);
         if ((int64_t)word == CONTEXT_DEFERRED && i + 1 < count) {
@@ -86,7 +89,8 @@ static void push_callchain(struct data_parser *parser, const struct data_record 
             if (is_without_user && has_user_code) return;
             continue;
         }
-        push(parser, word, flags | (is_exact ? 0 : (uint32_t)ADDRESS_IS_RETURN));
+        parser->places[parser->place_count++] =
+            (struct perf_place){word, flags | (is_exact ? 0 : (uint32_t)ADDRESS_IS_RETURN)};
         is_exact = false;
     }
 }
