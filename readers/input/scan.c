@@ -34,7 +34,7 @@ static void advance(struct scan *scan, size_t bytes_count) {
 }
 
 /* Skips the rest of a cut line without buffering it. */
-static void skip_cut_rest(struct scan *scan) {
+__attribute__((noinline)) static void skip_cut_rest(struct scan *scan) {
     do {
         struct text left = {scan->next, left_bytes(scan)};
         size_t line_bytes = text_find(left, '\n');
@@ -45,7 +45,7 @@ static void skip_cut_rest(struct scan *scan) {
     scan->is_inside_cut = false;
 }
 
-static struct text cut(struct scan *scan, struct text line) {
+__attribute__((noinline)) static struct text cut(struct scan *scan, struct text line) {
     if (!scan->cut_line_count++) scan->first_cut = scan->position;
     return text_slice(line, 0, SCAN_LINE_BYTES_MAX);
 }
@@ -55,37 +55,26 @@ static void begin_line(struct scan *scan) {
     scan->position.offset = scan->next_offset;
 }
 
+/* Makes more bytes available up to the end of the line, which is not in those that are there. Returns NULL if it is the
+ * last line, or too long. */
+__attribute__((noinline)) static const char *widen_to_end(struct scan *scan) {
+    const char *end = NULL;
+    for (size_t had_bytes; !end && (had_bytes = left_bytes(scan)) < LINE_AND_END_BYTES_MAX && widen(scan);)
+        end = memchr(scan->next + had_bytes, '\n', left_bytes(scan) - had_bytes);
+    return end;
+}
+
 static bool next_line(struct scan *scan, struct text *line) {
     if (scan->is_inside_cut) skip_cut_rest(scan);
-    size_t searched_bytes = 0;
-    for (;;) {
-        struct text left = {scan->next, left_bytes(scan)};
-        struct text fresh = text_from(left, searched_bytes);
-        size_t line_bytes = searched_bytes + text_find(fresh, '\n');
-        if (line_bytes < left.bytes_count) {
-            begin_line(scan);
-            advance(scan, line_bytes + 1);
-            if (line_bytes && left.bytes[line_bytes - 1] == '\r') line_bytes--;
-            *line = text_slice(left, 0, line_bytes);
-            if (line_bytes > SCAN_LINE_BYTES_MAX) *line = cut(scan, *line);
-            return true;
-        }
-        if (left.bytes_count >= LINE_AND_END_BYTES_MAX) {
-            begin_line(scan);
-            *line = cut(scan, left);
-            advance(scan, left.bytes_count);
-            scan->is_inside_cut = true;
-            return true;
-        }
-        searched_bytes = left.bytes_count;
-        if (!widen(scan)) break;
-    }
-    struct text last = {scan->next, left_bytes(scan)};
-    if (!last.bytes_count) return false;
+    const char *end = left_bytes(scan) ? memchr(scan->next, '\n', left_bytes(scan)) : NULL;
+    if (!end) end = widen_to_end(scan);
+    if (!left_bytes(scan)) return false;
+    if (!end) scan->is_inside_cut = left_bytes(scan) >= LINE_AND_END_BYTES_MAX;
+    *line = (struct text){scan->next, end ? (size_t)(end - scan->next) : left_bytes(scan)};
     begin_line(scan);
-    advance(scan, last.bytes_count);
-    if (text_ends_with(last, TEXT("\r"))) last.bytes_count--;
-    *line = last.bytes_count > SCAN_LINE_BYTES_MAX ? cut(scan, last) : last;
+    advance(scan, line->bytes_count + (end != NULL));
+    if (line->bytes_count && line->bytes[line->bytes_count - 1] == '\r') line->bytes_count--;
+    if (line->bytes_count > SCAN_LINE_BYTES_MAX) *line = cut(scan, *line);
     return true;
 }
 

@@ -11,6 +11,7 @@ struct perf_stack_line {
     uint32_t symbol;
     source_id file; /* source of the running line; may be none */
     uint32_t line;
+    uint32_t flags; /* the symbol's */
     bool is_inlined;
 };
 
@@ -29,23 +30,23 @@ struct perf_stack_source {
 
 static const uint32_t SOURCE_BIT = UINT32_C(1) << 31;
 
-static struct perf_stack_line *push_line(struct perf_stack *stack) {
-    bool has_room = memory_reserve(stack->profile->failure, &stack->lines, &stack->capacity, stack->count + 1,
-                                   sizeof *stack->lines);
-    return has_room ? &stack->lines[stack->count++] : NULL;
-}
+static uint32_t add_inlined(struct perf_stack *stack, uint32_t row);
 
 /* The symbols that the name says are inlined into it are added first, since they are further in. Returns how many did
  * not fit. */
-static uint32_t add_symbol(struct perf_stack *stack, uint32_t row) {
+static inline uint32_t add_symbol(struct perf_stack *stack, uint32_t row) {
     if (stack->count >= PERF_STACK_FRAMES_MAX) return 1;
     uint32_t flags = perf_symbols_memo(&stack->symbols, row)->flags, too_deep_count = 0;
-    if (flags & PERF_SYMBOL_HAS_INLINED_NAME)
-        too_deep_count = add_symbol(stack, perf_symbols_at(&stack->symbols, row)->inlined_name);
-    struct perf_stack_line *line = push_line(stack);
-    bool is_inlined = flags & PERF_SYMBOL_IS_INLINED;
-    if (line) *line = (struct perf_stack_line){.symbol = row, .file = source_none(), .is_inlined = is_inlined};
+    if (flags & PERF_SYMBOL_HAS_INLINED_NAME) too_deep_count = add_inlined(stack, row);
+    if (memory_reserve(stack->profile->failure, &stack->lines, &stack->capacity, stack->count + 1,
+                       sizeof *stack->lines))
+        stack->lines[stack->count++] = (struct perf_stack_line){
+            .symbol = row, .file = source_none(), .flags = flags, .is_inlined = flags & PERF_SYMBOL_IS_INLINED};
     return too_deep_count;
+}
+
+static uint32_t add_inlined(struct perf_stack *stack, uint32_t row) {
+    return add_symbol(stack, perf_symbols_at(&stack->symbols, row)->inlined_name);
 }
 
 /* Gives the last frame its source line. */
@@ -275,10 +276,6 @@ static uint32_t resolve_chain(struct perf_stack *stack, int64_t pid, uint32_t fi
     return last + 1;
 }
 
-static uint32_t flags_of_line(const struct perf_stack *stack, uint32_t line) {
-    return perf_symbols_memo(&stack->symbols, stack->lines[line].symbol)->flags;
-}
-
 /* User code has no callers in the kernel, whatever their addresses are. */
 static struct category_pair category_outside_kernel(struct perf_stack *stack, const struct perf_name *name) {
     struct code_library *library = perf_symbols_library(&stack->symbols, name->library);
@@ -307,7 +304,8 @@ static frame_id unknown_caller(struct perf_stack *stack, uint32_t line, bool cal
 /* Returns whether the kernel, or perf where it walked a copied stack, gave up before the outermost caller. */
 static bool is_at_limit(const struct perf_stack *stack) {
     uint32_t place_count = 0;
-    for (uint32_t i = 0; i < stack->count; i++) place_count += !stack->lines[i].is_inlined;
+    for (uint32_t i = 0; stack->count >= PERF_PLACES_MAX && i < stack->count; i++)
+        place_count += !stack->lines[i].is_inlined;
     return place_count == PERF_PLACES_MAX;
 }
 
@@ -325,7 +323,7 @@ static uint32_t make_frames(struct perf_stack *stack, int64_t pid, bool is_cut, 
      * kernel frames, which was interrupted or made the system call. */
     bool is_exact = true, was_kernel = false, has_user_code = false;
     for (uint32_t line = 0; line < count;) {
-        uint32_t flags = flags_of_line(stack, line);
+        uint32_t flags = stack->lines[line].flags;
         bool is_kernel = flags & PERF_SYMBOL_IS_KERNEL;
         if (was_kernel && !is_kernel) is_exact = true;
         bool is_caller = !is_exact && (is_kernel || !stack->recording->header.has_dwarf_stacks);
@@ -334,7 +332,7 @@ static uint32_t make_frames(struct perf_stack *stack, int64_t pid, bool is_cut, 
         else
             line = resolve_chain(stack, pid, line, is_caller, &out);
         is_exact = false;
-        was_kernel = flags_of_line(stack, line - 1) & PERF_SYMBOL_IS_KERNEL;
+        was_kernel = stack->lines[line - 1].flags & PERF_SYMBOL_IS_KERNEL;
         has_user_code = has_user_code || !was_kernel;
     }
     *frames = stack->frames;

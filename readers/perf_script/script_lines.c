@@ -34,15 +34,21 @@ static uint32_t add(struct script_lines *lines, struct index_slot *slot, struct 
     return record->line.number;
 }
 
-uint32_t script_lines_frame(struct script_lines *lines, struct text line, uint64_t *cookie) {
-    struct index_identity hash = index_set_identity(line.bytes, line.bytes_count);
-    struct index_slot *slot = find(lines, hash);
-    if (!slot || !index_slot_is_empty(slot)) return slot ? slot->index : ID_NONE;
+__attribute__((noinline)) static uint32_t add_frame(struct script_lines *lines, struct text line,
+                                                    struct index_slot *slot, struct index_identity hash,
+                                                    uint64_t *cookie) {
     struct perf_record record = {.type = PERF_LINE, .time_ns = TIME_NONE};
     if (!script_frame_line_parse(line, &record.line.frame)) return ID_NONE;
     if (!record.line.frame.is_cookie) return add(lines, slot, hash, &record);
     *cookie = record.line.frame.address;
     return SCRIPT_LINE_COOKIE;
+}
+
+uint32_t script_lines_frame(struct script_lines *lines, struct text line, uint64_t *cookie) {
+    struct index_identity hash = index_set_identity(line.bytes, line.bytes_count);
+    struct index_slot *slot = find(lines, hash);
+    if (!slot || !index_slot_is_empty(slot)) return slot ? slot->index : ID_NONE;
+    return add_frame(lines, line, slot, hash, cookie);
 }
 
 uint32_t script_lines_source(struct script_lines *lines, struct text line) {

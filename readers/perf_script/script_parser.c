@@ -81,7 +81,7 @@ static void tally_fields(struct parser *parser, struct text fields) {
 /* ---- Stacks. ---- */
 
 /* Running out of memory is latched. */
-static void add_number(struct parser *parser, uint32_t number) {
+static inline void add_number(struct parser *parser, uint32_t number) {
     struct open_sample *sample = &parser->sample;
     if (memory_reserve(parser->failure, &sample->lines, &sample->line_capacity, sample->line_count + 1, sizeof number))
         sample->lines[sample->line_count++] = number;
@@ -405,15 +405,9 @@ static void read_comment(struct parser *parser, struct text line) {
     perf_emit(parser->sink, &record);
 }
 
-static void read_line(struct parser *parser, struct text line) {
+/* Reads a line that does not begin with a tab, or is not of a stack. */
+__attribute__((noinline)) static void read_other_line(struct parser *parser, struct text line) {
     bool is_open = parser->sample.is_open;
-    /* Frame lines are by far the most common, so they are tried first. perf begins them, and no other line, with a
-     * tab. */
-    if (is_open && line.bytes_count && line.bytes[0] == '\t' && add_frame(parser, line)) {
-        parser->has_tab_frames = true;
-        tally(parser, TALLY_FRAME);
-        return;
-    }
     struct text trimmed = text_trim(line);
     if (!is_open && script_records_read_more(&parser->records, trimmed)) {
         tally(parser, TALLY_RECORD);
@@ -430,6 +424,16 @@ static void read_line(struct parser *parser, struct text line) {
         read_stack_line(parser, line, trimmed);
     } else if (!read_message(parser, trimmed)) {
         tally(parser, script_frame_line_is_any(line) ? TALLY_STRAY_FRAME : TALLY_MALFORMED);
+    }
+}
+
+/* Frame lines are by far the most common, so they are tried first. perf begins them, and no other line, with a tab. */
+static void read_line(struct parser *parser, struct text line) {
+    if (parser->sample.is_open && line.bytes_count && line.bytes[0] == '\t' && add_frame(parser, line)) {
+        parser->has_tab_frames = true;
+        tally(parser, TALLY_FRAME);
+    } else {
+        read_other_line(parser, line);
     }
 }
 
