@@ -2,7 +2,7 @@
  * arch/arm64/include/uapi/asm/perf_regs.h. */
 #include "unwinder.h"
 
-enum { PERF_ABI_64 = 2, PERF_REGISTER_COUNT_MAX = 64 };
+enum { PERF_ABI_64 = 2 };
 
 enum { PLACE_PC = 0xfe, PLACE_NONE = 0xff };
 
@@ -27,17 +27,18 @@ bool unwind_registers_of_perf(enum unwinder_machine machine, uint64_t abi, uint6
     bool has_pc = false;
     *registers = (struct unwind_registers){0};
     if (abi != PERF_ABI_64) return false;
-    for (uint32_t i = 0; i < PERF_REGISTER_COUNT_MAX && next < value_count; i++) {
-        if (!(mask >> i & 1)) continue;
+    uint32_t known = 0;
+    for (uint64_t left = mask; left && next < value_count; left &= left - 1) {
         uint64_t value = values[next++];
-        uint8_t place = place_of(machine, i);
+        uint8_t place = place_of(machine, (uint32_t)__builtin_ctzll(left));
         if (place == PLACE_PC) {
             registers->pc = value;
             has_pc = true;
         } else if (place != PLACE_NONE) {
             registers->values[place] = value;
-            registers->known |= UINT32_C(1) << place;
+            known |= UINT32_C(1) << place;
         }
     }
-    return has_pc && registers->known >> sp & 1;
+    registers->known = known;
+    return has_pc && known >> sp & 1;
 }
