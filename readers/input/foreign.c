@@ -90,6 +90,11 @@ static const char OPENS_DIRECTLY[] = "it needs no conversion: open it at https:/
 #define HEAP_PROFILE                                                                                                  \
     "jq -r 'def w(p):(p+[.callFrame.functionName]) as $s|(select(.selfSize>0)|\"\\($s|join(\";\")) \\(.selfSize)\")," \
     "(.children[]|w($s));.head|w([])' FILE | gecko-convert - --weight-unit bytes"
+/* A cost centre has what it called, and the ticks in itself. */
+#define GHC                                                                                                          \
+    "jq -r '(.cost_centres|map({(.id|tostring):(.module+\".\"+.label)})|add) as $n|def w(p):(p+[$n[.id|tostring]]) " \
+    "as $s|(select(.ticks>0)|\"\\($s|join(\";\")) \\(.ticks)\"),(.children[]|w($s));.profile|w([])' FILE | "         \
+    "gecko-convert -"
 #define PYINSTRUMENT \
     "pyinstrument -r speedscope -o stacks.json PROGRAM.py, and gecko-convert stacks.json says how to convert it"
 #define BPFTRACE \
@@ -111,6 +116,18 @@ static bool has_counts_first(struct text start) {
     struct text line = text_trim_start(text_take_until(&start, '\n'));
     return cursor_take_number(&line, 10, &count) && cursor_take(&line, TEXT(" ")) &&
            text_find(line, ';') < text_find(line, ' ');
+}
+
+/* Recognises lines such as "45%  function" and "  <- 40%  caller". */
+static bool is_summary_of_luajit(struct text start) {
+    uint64_t percent;
+    while (start.bytes_count) {
+        struct text line = text_trim_start(text_take_until(&start, '\n'));
+        if (!cursor_take(&line, TEXT("<- "))) cursor_take(&line, TEXT("-> "));
+        bool has_share = cursor_take_number(&line, 10, &percent) && cursor_take(&line, TEXT("%  "));
+        if (!has_share || percent > 100 || text_has(line, TEXT("  "))) return !line.bytes_count && !start.bytes_count;
+    }
+    return true;
 }
 
 #define MAGIC(literal) .magic = {TEXT(literal), 0}
@@ -222,6 +239,7 @@ static const struct foreign FOREIGNS[] = {
     {"a heap profile of V8 (Chrome, Node.js)", HEAP_PROFILE, CONTENT_JSON,
      PARTS(TEXT("\"head\""), TEXT("\"callFrame\""), TEXT("\"selfSize\""))},
     {"a profile of pyinstrument", PYINSTRUMENT, CONTENT_JSON, PARTS(TEXT("\"sample_count\""), TEXT("\"root_frame\""))},
+    {"a profile of GHC in JSON", GHC, CONTENT_JSON, PARTS(TEXT("\"cost_centres\""), TEXT("\"total_ticks\""))},
     {"a heap profile of DHAT", OPENS_DIRECTLY, CONTENT_JSON, PARTS(TEXT("\"dhatFileVersion\""))},
     {"a speedscope profile", SPEEDSCOPE, CONTENT_JSON, PARTS(TEXT("speedscope.app/file-format"))},
     {"JSON of stackprof", "stackprof --stackcollapse RECORDING | gecko-convert -", CONTENT_JSON,
@@ -367,6 +385,9 @@ static const struct foreign FOREIGNS[] = {
     {"collapsed stacks after their counts, as uniq -c writes them",
      "awk '{n=$1;sub(/^ *[0-9]+ /,\"\");print $0,n}' FILE | gecko-convert -", CONTENT_TEXT,
      .recognises = has_counts_first},
+    {"a summary of LuaJIT's profiler, which has no whole stacks",
+     "luajit -jp=G,stacks.txt PROGRAM.lua, then gecko-convert stacks.txt", CONTENT_TEXT,
+     .recognises = is_summary_of_luajit},
     {"output of bpftrace without a map that counts stacks", BPFTRACE, MAGIC("Attach"), PARTS(TEXT(" probe"))},
     {"a profile of coz", HOLDS_NO_STACKS, MAGIC("startup\ttime=")},
     {"a graph (DOT)", FROM_ITS_TRACE, MAGIC("digraph ")},
@@ -393,13 +414,12 @@ static struct text without_blanks(struct text start) {
     return start;
 }
 
-/* Texts contain no NUL, and hardly any control characters except tabs and line ends. */
-static bool is_binary(struct text start) {
+bool foreign_is_binary(struct text start) {
     size_t control_count = 0;
     for (size_t i = 0; i < start.bytes_count; i++) {
         unsigned byte = (unsigned char)start.bytes[i];
         if (byte == 0) return true;
-        bool is_usual = byte == '\n' || byte == '\r' || byte == '\t' || byte == '\f' || byte == 0x1b;
+        bool is_usual = memchr("\a\t\n\f\r\x1b", (int)byte, 6);
         if ((byte < 0x20 && !is_usual) || byte == 0x7f) control_count++;
     }
     return control_count > start.bytes_count / 32;
@@ -435,7 +455,7 @@ bool foreign_is_json(struct text start) {
 
 static bool has_content(struct text start, enum content content) {
     switch (content) {
-        case CONTENT_BINARY: return is_binary(start);
+        case CONTENT_BINARY: return foreign_is_binary(start);
         case CONTENT_ZEROS: return is_zeros(start);
         case CONTENT_JSON: return foreign_is_json(start);
         case CONTENT_ANY:
@@ -552,7 +572,7 @@ void foreign_explain(const struct input *input, struct text start, bool is_whole
         refuse(input, foreign, failure);
         return;
     }
-    if (is_binary(start)) {
+    if (foreign_is_binary(start)) {
         failure_set(failure, FAILURE_INPUT,
                     "%s: this is binary data of an unknown kind%s%.*s; traces of the recorder, perf.data files, perf "
                     "script text, collapsed stacks and profiles are read here",

@@ -1,5 +1,6 @@
 #include <stdlib.h>
 
+#include "foreign.h"
 #include "input.h"
 #include "input_decoder.h"
 #include "libconvert/base/cursor.h"
@@ -221,7 +222,7 @@ static bool has_entities(struct text start) {
 }
 
 bool input_log_recognises(struct text start) {
-    if (text_find(start, '\0') < start.bytes_count) return false;
+    if (foreign_is_binary(start)) return false;
     return has_escapes(start) || has_odd_line_ends(start) || has_double_spacing(start) ||
            common_prefix(start) != PREFIX_NONE || has_entities(start) || has_no_break_spaces(start);
 }

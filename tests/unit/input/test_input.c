@@ -617,6 +617,16 @@ TEST(test_log) {
     }
 }
 
+/* The numbers of a pprof profile, such as 27 and 91, are no escape sequence. */
+TEST(test_binary_data_is_no_log) {
+    static const char profile[] = "\x0a\x04\x08\x02\x10\x01\x12\x08\x0a\x02\x1b[\x12\x02\x03\x04\x12\x08\x0a\x02\x1b[";
+    struct failure failure = {0};
+    struct input *input = input_unwrap(input_from_memory(text_of(profile), 0, &failure));
+    assert_non_null(input);
+    assert_int_equal(input_wrapping(input).bytes_count, 0);
+    assert_bytes(input, &failure, text_of(profile));
+}
+
 /* Lines may be longer than what is judged. */
 TEST(test_log_with_long_lines) {
     enum { LINE_BYTES = 20000 };

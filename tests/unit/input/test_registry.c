@@ -439,6 +439,9 @@ static const struct content contents[] = {
      "a call tree of Visual Studio: stackcollapse-vsprof.pl memory | gecko-convert -"},
     {BYTES("\tSun Aug 13 10:47 2023 Time and Allocation Profiling Report  (Final)\n"),
      "a profile of GHC: inferno-collapse-ghcprof memory | gecko-convert -"},
+    {BYTES("96%  outer\n  -> 100%  inner\n"),
+     "a summary of LuaJIT's profiler, which has no whole stacks: luajit -jp=G,stacks.txt PROGRAM.lua, then "
+     "gecko-convert stacks.txt"},
     {BYTES("Version: 3.1.0\nFile format: 4\nTRACE START [2026-01-01 00:00:00]\n1\t0\t0\t0.1\t1\t{main}\n"),
      "a trace of Xdebug: stackcollapse-xdebug.php memory | gecko-convert -"},
     {BYTES("jdk.ExecutionSample {\n  startTime = 10:00:00.123\n  sampledThread = \"main\"\n}\n"),
