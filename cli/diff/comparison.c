@@ -29,7 +29,7 @@ static const struct info_marker *find_marker(const struct run *run, struct text 
     return NULL;
 }
 
-/* Returns the factor for amounts of the run. Only weights can have PER_SHARE. */
+/* Returns what amounts of the run are multiplied by. Only weights can have PER_SHARE. */
 static double scale_of(const struct comparison *comparison, const struct run *run, enum per_kind per) {
     double weight = run->weights.all[comparison->runs->measure].sums.self;
     switch (per) {
@@ -39,6 +39,11 @@ static double scale_of(const struct comparison *comparison, const struct run *ru
         case PER_RUN: break;
     }
     return 1;
+}
+
+/* Returns the factor for weights of the run. */
+static double weight_scale_of(const struct comparison *comparison, const struct run *run, enum per_kind per) {
+    return scale_of(comparison, run, per) * (per == PER_SHARE ? 1 : run->unit_factor);
 }
 
 static enum per_kind per_of_amount(const struct comparison *comparison) {
@@ -98,7 +103,7 @@ static void add_functions(struct comparison *comparison, size_t number) {
     const struct run_weights *run = &run_at(comparison, number)->weights;
     enum measure measure = comparison->runs->measure;
     const struct weights *all = &run->all[measure];
-    double scale = scale_of(comparison, run_at(comparison, number), comparison->per);
+    double scale = weight_scale_of(comparison, run_at(comparison, number), comparison->per);
     COLUMN_EACH(const struct run_function, function, &run->functions) {
         const struct function_weights *sums = &function->weights[measure].sums;
         const struct function_weights *variances = &function->weights[measure].variances;
@@ -305,7 +310,7 @@ double comparison_amount(const struct comparison *comparison, size_t side) {
     struct run_counts counts = comparison->runs->counts;
     double amount = 0;
     for (size_t i = side ? counts.base : 0, end = side ? run_count(comparison) : counts.base; i < end; i++)
-        amount += 1 / scale_of(comparison, run_at(comparison, i), comparison->per);
+        amount += 1 / weight_scale_of(comparison, run_at(comparison, i), comparison->per);
     return amount;
 }
 
@@ -362,7 +367,7 @@ static struct quantity group_quantity(struct comparison *comparison, const struc
         const struct run *run = run_at(comparison, i);
         const struct run_group *group = column_at(&run->weights.groups, group_number);
         const struct weights *weights = &group->weights[comparison->runs->measure];
-        double scale = scale_of(comparison, run, per);
+        double scale = weight_scale_of(comparison, run, per);
         if (limit->unit == LIMIT_MS) scale *= ms_per_unit(comparison, run, limit);
         if (per == PER_SHARE) scale *= PERCENT;
         bool is_self = limit->subject == LIMIT_SELF;

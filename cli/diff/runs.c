@@ -172,21 +172,26 @@ static bool all_have_cpu(const struct runs *runs) {
     return true;
 }
 
+static bool have_one_cpu_unit(const struct runs *runs) {
+    for (size_t i = 0; i < runs_count(runs); i++)
+        if (!text_equal(runs->all[i].info.cpu_unit, runs->all[0].info.cpu_unit)) return false;
+    return true;
+}
+
 static bool any_has_waits(const struct runs *runs) {
     for (size_t i = 0; i < runs_count(runs); i++)
         if (info_is_by_cpu(&runs->all[i].info)) return true;
     return false;
 }
 
-/* Returns whether samples of different runs stand for different times, and processor time has the same unit in all
- * runs. Estimates of the same interval differ by less. */
+/* Returns whether samples of different runs stand for different times. Estimates of the same interval differ by
+ * less. */
 static bool intervals_differ(const struct runs *runs) {
     static const double RATIO_MAX = 1.1;
     double least_ms = INFINITY, most_ms = 0;
     for (size_t i = 0; i < runs_count(runs); i++) {
         const struct info *info = &runs->all[i].info;
         if (!info->has_times || !text_equal(info->weight_unit, TEXT("samples"))) return false;
-        if (!text_equal(info->cpu_unit, runs->all[0].info.cpu_unit)) return false;
         least_ms = fmin(least_ms, info->interval_ms);
         most_ms = fmax(most_ms, info->interval_ms);
     }
@@ -201,20 +206,25 @@ static void choose_measure(struct runs *runs, enum measure_choice choice) {
     bool knows_cpu = all_have_cpu(runs);
     if (choice == MEASURE_PROCESSOR && !knows_cpu)
         failure_set(&runs->failure, FAILURE_USAGE, "--measure cpu: not all runs know the processor time of samples");
-    bool takes_cpu = choice == MEASURE_AUTO && knows_cpu && (any_has_waits(runs) || intervals_differ(runs));
+    bool may_choose = choice == MEASURE_AUTO && knows_cpu, differ = may_choose && intervals_differ(runs);
+    bool takes_cpu = may_choose && (any_has_waits(runs) || (differ && have_one_cpu_unit(runs)));
     bool is_cpu = choice == MEASURE_PROCESSOR || takes_cpu;
+    /* Samples that know the use of a processor stand for time, even if some know it in cycles. */
+    bool takes_intervals = differ && !is_cpu;
     runs->measure = is_cpu ? MEASURE_CPU : MEASURE_WEIGHT;
     runs->unit = unit_of(&runs->all[0], runs->measure);
     runs->has_times = true;
     for (size_t i = 0; i < runs_count(runs); i++) {
-        const struct run *run = &runs->all[i];
+        struct run *run = &runs->all[i];
         struct text unit = unit_of(run, runs->measure);
         runs->has_times = runs->has_times && run->info.has_times;
+        run->unit_factor = takes_intervals ? run->info.interval_ms : 1;
         if (!text_equal(unit, runs->unit))
             failure_set(&runs->failure, FAILURE_USAGE, "%s counts %.*s, and %s counts %.*s: they cannot be compared",
                         report_path_name(runs->all[0].path), TEXT_ARGS(runs->unit), report_path_name(run->path),
                         TEXT_ARGS(unit));
     }
+    if (takes_intervals) runs->unit = TEXT("ms");
 }
 
 void runs_read(struct runs *runs, const struct options *options, const struct column *globs) {

@@ -16,6 +16,7 @@ struct run {
     char *losses;        /* owned; what was lost in reading, "lost: 2 lines (…)"; empty: nothing */
     char *missing_names; /* owned; "app 92 % (…)", the library that lacks most names; empty: hardly any are missing */
     uint64_t lost_count; /* lost samples */
+    double unit_factor;  /* from weights to the unit of the comparison */
 };
 
 struct runs {
