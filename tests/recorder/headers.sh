@@ -116,13 +116,15 @@ check_allocator() {
 
 warnings="-Wall -Wextra -Wpedantic -Wconversion -Wshadow -Werror"
 
+static_libraries() { package --static --libs gecko-sampler | sed 's/-lgecko_\([a-z]*\)/-l:libgecko_\1.a/g'; }
+
 # compile COMPILER STANDARD SOURCE static|shared OUTPUT
 compile() {
     libraries=$(package --libs gecko-recorder) optimizes=-O1
     # The compiler gives other warnings if it does not optimize.
     [ "$4" = static ] && optimizes=-O0
     # Other libraries that a static library needs are listed in its pkg-config description.
-    [ "$4" = static ] && libraries=$(package --static --libs gecko-sampler | sed 's/-lgecko_\([a-z]*\)/-l:libgecko_\1.a/g')
+    [ "$4" = static ] && libraries=$(static_libraries)
     # Options are words without blanks.
     # shellcheck disable=SC2046,SC2086
     "$1" -std="$2" $optimizes $warnings $(package --cflags gecko-recorder) "$tests/$3" $libraries -o "$5" 2>"$work/errors"
@@ -280,6 +282,18 @@ check_preload() {
     convert "$name" "$work/trace" processed "$work/processed.json" && check_texts "$name" "$work/processed.json" "$2"
 }
 
+# gcc -static leaves out the header by which call frame information is found, and so most functions of stacks.
+check_has_frame_information() {
+    # Options are words without blanks.
+    # shellcheck disable=SC2046
+    if gcc -static $(package --cflags gecko-recorder) "$tests/every_call.c" $(static_libraries) -o "$work/program" \
+            2>"$work/errors" && readelf -lW "$work/program" | grep -qw GNU_EH_FRAME; then
+        pass
+    else
+        fail "a program without shared libraries has no call frame information: $(cat "$work/errors")"
+    fi
+}
+
 # check_labels_only TEXTS MAIN_NAME: checks the library as built for machines on which it cannot walk stacks.
 check_labels_only() {
     name="labels only"
@@ -387,6 +401,7 @@ else
     fail "Rust: $(cat "$work/errors")"
 fi
 check_portable
+check_has_frame_information
 for compiler in gcc clang; do check_disabled $compiler c11 every_call.c; done
 for compiler in g++ clang++; do check_disabled $compiler c++17 every_call.cc; done
 for linking in static shared; do
