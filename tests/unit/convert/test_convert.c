@@ -138,14 +138,16 @@ TEST(test_a_failure_leaves_the_old_output, begin, end) {
     assert_int_equal(temp_folder_count(&conversion->folder), 2);
 }
 
-/* Returns a trace of many functions, whose output is written while it is made. The caller frees the bytes. The thread
- * sanitizer makes conversions slow. With it, the output is still large enough for several threads to compress. */
-static struct text large_trace(const char *end) {
-    enum { FUNCTION_COUNT = HAS_THREAD_SANITIZER ? 25000 : 100000, LINE_BYTES_MAX = 32 };
-    char *bytes = malloc(FUNCTION_COUNT * LINE_BYTES_MAX);
+/* The output of so many functions is large enough for several threads to compress. */
+enum { MANY_COUNT = 25000 };
+
+/* Returns a trace of many functions, whose output is written while it is made. The caller frees the bytes. */
+static struct text large_trace(unsigned function_count, const char *end) {
+    enum { LINE_BYTES_MAX = 32 };
+    char *bytes = malloc((size_t)function_count * LINE_BYTES_MAX);
     assert_non_null(bytes);
     size_t used = 0;
-    for (unsigned i = 0; i < FUNCTION_COUNT; i++) used += (size_t)sprintf(bytes + used, "main;function%u 1\n", i);
+    for (unsigned i = 0; i < function_count; i++) used += (size_t)sprintf(bytes + used, "main;function%u 1\n", i);
     used += (size_t)sprintf(bytes + used, "%s", end);
     return (struct text){bytes, used};
 }
@@ -153,7 +155,7 @@ static struct text large_trace(const char *end) {
 TEST(test_a_large_output, begin, end) {
     if (HAS_THREAD_SANITIZER) skip(); /* only one thread converts */
     struct conversion *conversion = *state;
-    struct text trace = large_trace("");
+    struct text trace = large_trace(100000, "");
     assert_int_equal(convert_trace(conversion, trace), GECKO_CONVERT_GOOD);
     size_t file_bytes;
     char *file = file_read(conversion->output, &file_bytes);
@@ -175,7 +177,7 @@ static void compress_output(struct conversion *conversion, unsigned job_count) {
 
 TEST(test_threads_compress_a_large_output, begin, end) {
     struct conversion *conversion = *state;
-    struct text trace = large_trace("");
+    struct text trace = large_trace(MANY_COUNT, "");
     compress_output(conversion, 1);
     assert_int_equal(convert_trace(conversion, trace), GECKO_CONVERT_GOOD);
     size_t expected_bytes, file_bytes;
@@ -193,7 +195,7 @@ TEST(test_threads_compress_a_large_output, begin, end) {
 
 TEST(test_a_failure_leaves_nothing_of_a_large_output, begin, end) {
     struct conversion *conversion = *state;
-    struct text trace = large_trace("no count here\n");
+    struct text trace = large_trace(MANY_COUNT, "no count here\n");
     conversion->options.is_strict = true;
     /* The last conversion has most threads. */
     for (unsigned i = HAS_THREAD_SANITIZER ? 2 : 0; i < 3; i++) {

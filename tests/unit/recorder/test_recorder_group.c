@@ -354,7 +354,7 @@ static void run_short_child(int number) {
 /* Children that exit, are killed or end at once leave nothing but chunks, which are used again. */
 TEST(test_many_children, set_up_folder_and_alarm, tear_down_folder) {
     /* Sanitizers make forks slow. 200 children have used each chunk of the trace several times. */
-    enum { CHILD_COUNT = IS_SANITIZED ? 300 : 2000, EARLY_COUNT = 200, LIMIT_BYTES = 256 << 10 };
+    enum { CHILD_COUNT = IS_SANITIZED ? 300 : 600, EARLY_COUNT = 200, LIMIT_BYTES = 256 << 10 };
     struct recorded recorded;
     struct sizes early = {0}, late;
     start_recording(*state, "group.trace", (struct grec_options){.limit_bytes = LIMIT_BYTES, .chunk_bytes = 4096});
@@ -410,7 +410,7 @@ TEST(test_children_share_chunks, set_up_folder_and_alarm, tear_down_folder) {
 
 /* A chunk that a child takes over while it is being copied is copied again. */
 TEST(test_saved_while_children_share_chunks, set_up_folder_and_alarm, tear_down_folder) {
-    enum { CHILD_COUNT = IS_SANITIZED ? 60 : 1000 };
+    enum { CHILD_COUNT = IS_SANITIZED ? 60 : 300 };
     size_t last_count = 0;
     start_recording(*state, "group.trace", no_options);
     pid_t storm = fork();

@@ -435,7 +435,7 @@ TEST(test_mutations) {
     unsigned char *whole = malloc(OBJECT_BYTES);
     assert_non_null(whole);
     memcpy(whole, object.bytes, OBJECT_BYTES);
-    for (uint32_t round = 0; round < 20000; round++) {
+    for (uint32_t round = 0; round < 5000; round++) {
         memcpy(object.bytes + HEADER_AT, whole + HEADER_AT, OBJECT_BYTES - HEADER_AT);
         object.headers[0].p_memsz = OBJECT_BYTES - (round % 4 == 0 ? random_below(&random, 0x1400) : 0u);
         for (uint32_t count = 1 + random_below(&random, 4); count; count--) {
