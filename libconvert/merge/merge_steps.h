@@ -46,7 +46,8 @@ void merge_tasks_fini(struct merge_tasks *tasks);
 
 /* ---- merge_samples.c. ---- */
 
-/* Drops samples of threads that perf and the recorder both sampled, so that one of them is left. */
+/* Drops samples of threads that perf and the recorder both sampled, so that at any time those of one of them are left.
+ */
 void merge_choose_samples(struct merge *merge, const struct merge_tasks *tasks, const struct profile *whole);
 
 /* ---- merge_tables.c. ---- */

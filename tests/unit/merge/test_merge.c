@@ -165,8 +165,9 @@ TEST(test_another_clock_is_placed_by_the_time_of_day, begin, end) {
     add_simple(2, 7, 7 * SECOND_NS, "c");
     run();
     assert_timeline(2, GECKO_CONVERT_TIMELINE_TIME_OF_DAY, -SECOND_NS);
-    assert_samples("7/7 thread 7 0 1 c\n"); /* perf's sample of the same thread */
-    assert_int_equal(lost_samples(), 1);
+    assert_samples(
+        "7/7 thread 7 0 1 a\n"
+        "7/7 thread 7 1000000000 1 c\n");
 }
 
 TEST(test_unknown_clocks_begin_with_the_timeline, begin, end) {
@@ -206,6 +207,7 @@ TEST(test_given_offsets, begin, end) {
     assert_timeline(1, GECKO_CONVERT_TIMELINE_GIVEN, -2 * SECOND_NS);
     assert_timeline(2, GECKO_CONVERT_TIMELINE_GIVEN, -93 * SECOND_NS);
     assert_samples(
+        "1/1 thread 1 1000000000 1 a\n"
         "1/1 thread 1 3000000000 1 c\n"
         "2/2 thread 2 0 1 b\n");
 }
@@ -245,7 +247,9 @@ TEST(test_the_processor_counter_places_perf, begin, end) {
     add_simple(2, 7, 10 * SECOND_NS, "sampled");
     run();
     assert_timeline(2, GECKO_CONVERT_TIMELINE_TICKS, 12 * SECOND_NS);
-    assert_samples("7/7 thread 7 0 1 sampled\n");
+    assert_samples(
+        "7/7 thread 7 0 1 recorded\n"
+        "7/7 thread 7 1000000000 1 sampled\n");
     assert_int_equal(whole.processes.count, 1);
 }
 
@@ -396,6 +400,7 @@ static void add_same_thread(void) {
     struct thread *sampled = add_thread(2, 7, TIME_NONE, TIME_NONE);
     sampled->name = TEXT("comm");
     add_sample(2, sampled, 21 * SECOND_NS, "sampled");
+    part(2)->recording.end_ns = 30 * SECOND_NS;
 }
 
 TEST(test_a_thread_has_samples_of_perf_and_markers_of_the_recorder, begin, end) {
@@ -410,6 +415,18 @@ TEST(test_a_thread_has_samples_of_perf_and_markers_of_the_recorder, begin, end) 
     assert_non_null(
         strstr(ledger->bytes, "samples lost 2 a.trace: sample of the recorder in a thread that perf sampled\n"));
     free(ledger);
+}
+
+/* perf was attached for a second, and stopped 40 ms before the last sample of the recorder. */
+TEST(test_perf_replaces_samples_while_it_records, begin, end) {
+    add_same_thread();
+    part(2)->recording.end_ns = 22 * SECOND_NS - 40000000;
+    part(2)->meta.interval_ns = 30000000;
+    run();
+    assert_samples(
+        "7/7 main loop 0 1 sampled\n"
+        "7/7 main loop 1000000000 1 recorded\n");
+    assert_int_equal(lost_samples(), 1);
 }
 
 TEST(test_samples_of_the_recorder_on_request, begin, end) {
