@@ -318,7 +318,7 @@ def record_until(folder, is_good, what, *arguments):
 def names_tell_the_titles_of_forked_processes(folder):
     source = pathlib.Path(__file__).with_name("title.c")
     subprocess.run(["cc", source, "-o", folder / "title"], check=True)
-    titles = {"title walwriter", "browser --type=page"}
+    titles = {"title: walwriter", "browser --type=page"}
     record_until(folder, lambda path: titles <= {thread["name"] for thread in profile_of(path)["threads"]},
                  "a process lacks its title", "./title", "an argument that leaves room")
 
