@@ -4,7 +4,6 @@
 #include <stdarg.h>
 #include <stdio.h>
 
-#include "libconvert/base/cursor.h"
 #include "libconvert/base/utf8.h"
 
 /* Within this many bytes of the window's end, values are read the slow way. */
@@ -223,7 +222,7 @@ static inline bool go_on(struct json_stream *stream, char closer) {
     return true;
 }
 
-bool json_next(struct json_stream *stream) { return go_on(stream, ']'); }
+bool json_find_next(struct json_stream *stream) { return go_on(stream, ']'); }
 
 bool json_next_key(struct json_stream *stream, struct text *key) {
     if (!go_on(stream, '}')) return false;
@@ -252,9 +251,8 @@ static bool take_word(struct json_stream *stream, struct text word) {
     return true;
 }
 
-bool json_take_null(struct json_stream *stream) {
-    bool is_digit = stream->at < stream->end && cursor_is_digit(*stream->at);
-    return !is_digit && json_peek_kind(stream) == JSON_NULL && take_word(stream, TEXT("null"));
+bool json_find_null(struct json_stream *stream) {
+    return json_peek_kind(stream) == JSON_NULL && take_word(stream, TEXT("null"));
 }
 
 bool json_take_bool(struct json_stream *stream, bool *value) {
@@ -270,18 +268,24 @@ static bool is_of_number(char byte) {
     return cursor_is_digit(byte) || byte == '-' || byte == '+' || byte == '.' || byte == 'e' || byte == 'E';
 }
 
+static inline bool take_byte(struct text *text, char byte) {
+    bool is_it = text->bytes_count && *text->bytes == byte;
+    *text = text_from(*text, is_it);
+    return is_it;
+}
+
 static bool is_number(struct text text) {
-    cursor_take(&text, TEXT("-"));
+    take_byte(&text, '-');
     size_t count = cursor_count_digits(text);
     if (!count || (count > 1 && text.bytes[0] == '0')) return false;
     text = text_from(text, count);
-    if (cursor_take(&text, TEXT("."))) {
+    if (take_byte(&text, '.')) {
         count = cursor_count_digits(text);
         if (!count) return false;
         text = text_from(text, count);
     }
-    if (!cursor_take(&text, TEXT("e")) && !cursor_take(&text, TEXT("E"))) return !text.bytes_count;
-    if (!cursor_take(&text, TEXT("+"))) cursor_take(&text, TEXT("-"));
+    if (!take_byte(&text, 'e') && !take_byte(&text, 'E')) return !text.bytes_count;
+    if (!take_byte(&text, '+')) take_byte(&text, '-');
     return text.bytes_count && cursor_count_digits(text) == text.bytes_count;
 }
 
@@ -511,13 +515,17 @@ bool json_take_text(struct json_stream *stream, struct text *text) {
 
 /* Skips a value, or enters a list or an object. */
 static enum json_kind skip_or_enter(struct json_stream *stream) {
+    enum { DIGITS = FAST_DIGITS_MAX / 2 }; /* on each side of the point */
     struct text text;
+    int64_t number;
     bool value;
     enum json_kind kind = json_peek_kind(stream);
     switch (kind) {
         case JSON_NULL: json_take_null(stream); break;
         case JSON_BOOL: json_take_bool(stream, &value); break;
-        case JSON_NUMBER: json_take_number_text(stream, &text); break;
+        case JSON_NUMBER:
+            if (!take_fast(stream, DIGITS, &number)) json_take_number_text(stream, &text);
+            break;
         case JSON_TEXT: json_take_text(stream, &text); break;
         case JSON_LIST:
         case JSON_OBJECT: begin(stream, kind); break;

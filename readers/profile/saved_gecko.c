@@ -295,11 +295,11 @@ static void describe_process(struct gecko_process *process, struct saved_thread 
 static void read_thread(struct saved_reader *reader, void *process) {
     enum { NEEDS_STRINGS = 1, NEEDS_FRAMES = 2, NEEDS_STACKS = 4 };
     static const struct saved_part parts[] = {
-        {TEXT("stringTable"), saved_strings_read, 0, true},
-        {TEXT("frameTable"), read_frames, NEEDS_STRINGS, true},
-        {TEXT("stackTable"), read_stacks, NEEDS_FRAMES, true},
-        {TEXT("samples"), read_samples, NEEDS_STACKS, true},
-        {TEXT("markers"), read_markers, NEEDS_STRINGS | NEEDS_STACKS, true},
+        {TEXT("stringTable"), saved_strings_read, 0, true, 0},
+        {TEXT("frameTable"), read_frames, NEEDS_STRINGS, true, 0},
+        {TEXT("stackTable"), read_stacks, NEEDS_FRAMES, true, 0},
+        {TEXT("samples"), read_samples, NEEDS_STACKS, true, 0},
+        {TEXT("markers"), read_markers, NEEDS_STRINGS | NEEDS_STACKS, true, 0},
     };
     struct gecko_thread thread = {.process = process};
     if (!saved_thread_begin(reader, &thread.saved)) return;
@@ -485,16 +485,16 @@ static void read_process(struct saved_reader *reader, void *parent) {
         NEEDS_GATHERING = 256
     };
     static const struct saved_part parts[] = {
-        {TEXT("meta"), read_meta, 0, true},
-        {TEXT("libs"), read_libs, 0, true},
-        {TEXT("sources"), read_sources, NEEDS_META, false},
-        {TEXT("threads"), read_threads, NEEDS_META | NEEDS_LIBS | NEEDS_SOURCES, true},
-        {TEXT("processes"), read_children, NEEDS_THREADS, false},
-        {TEXT("pausedRanges"), read_pauses, NEEDS_META, false},
-        {TEXT("counters"), read_counters, NEEDS_THREADS, false},
-        {TEXT("profilerOverhead"), read_overhead, NEEDS_THREADS, false},
-        {TEXT("profileGatheringLog"), saved_gathering_log_read, NEEDS_CHILDREN, false},
-        {TEXT("profilingLog"), saved_profiling_log_read, NEEDS_CHILDREN | NEEDS_GATHERING, false},
+        {TEXT("meta"), read_meta, 0, true, 0},
+        {TEXT("libs"), read_libs, 0, true, 0},
+        {TEXT("sources"), read_sources, NEEDS_META, false, 0},
+        {TEXT("threads"), read_threads, NEEDS_META | NEEDS_LIBS | NEEDS_SOURCES, true, 0},
+        {TEXT("processes"), read_children, NEEDS_THREADS, false, 0},
+        {TEXT("pausedRanges"), read_pauses, NEEDS_META, false, 0},
+        {TEXT("counters"), read_counters, NEEDS_THREADS, false, 0},
+        {TEXT("profilerOverhead"), read_overhead, NEEDS_THREADS, false, 0},
+        {TEXT("profileGatheringLog"), saved_gathering_log_read, NEEDS_CHILDREN, false, 0},
+        {TEXT("profilingLog"), saved_profiling_log_read, NEEDS_CHILDREN | NEEDS_GATHERING, false, 0},
     };
     struct failure *failure = reader->profile->failure;
     struct gecko_process process = {

@@ -45,6 +45,16 @@ static void read_early_part(struct saved_reader *reader, struct parts *parts, si
     json_stream_fini(&json);
 }
 
+/* Returns whether the part refers to none that may come later. The version is known once "meta" was read, which all
+ * others need. */
+static bool is_ready(const struct saved_reader *reader, const struct parts *parts, size_t number) {
+    for (size_t i = 0; i < parts->count; i++) {
+        bool is_awaited = (parts->parts[number].needs & ~parts->done) >> i & 1;
+        if (is_awaited && reader->version >= parts->parts[i].since) return false;
+    }
+    return true;
+}
+
 static bool read_member(struct saved_reader *reader, struct text key, void *context) {
     struct parts *parts = context;
     for (size_t i = 0; i < parts->count; i++) {
@@ -52,7 +62,7 @@ static bool read_member(struct saved_reader *reader, struct text key, void *cont
         if (!text_equal(key, part->key)) continue;
         if (parts->seen >> i & 1) json_stream_fail(reader->json, "the key \"%s\" is there twice", part->key.bytes);
         parts->seen |= 1u << i;
-        if ((parts->done & part->needs) == part->needs)
+        if (is_ready(reader, parts, i))
             read_part(reader, parts, i);
         else
             keep_part(reader, parts, i);

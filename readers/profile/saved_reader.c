@@ -17,15 +17,15 @@ static void read_meta(struct saved_reader *reader, void *context) {
 enum { NEEDS_NOTHING, NEEDS_META = 1, NEEDS_LIBS = 2, NEEDS_SHARED = 4, NEEDS_THREADS = 8, NEEDS_GATHERING = 64 };
 
 static const struct saved_part PARTS[] = {
-    {TEXT("meta"), read_meta, NEEDS_NOTHING, true},
-    {TEXT("libs"), saved_libs_read, NEEDS_META, true},
-    {TEXT("shared"), saved_shared_read, NEEDS_META | NEEDS_LIBS, false},
-    {TEXT("threads"), saved_threads_read, NEEDS_META | NEEDS_LIBS | NEEDS_SHARED, true},
-    {TEXT("counters"), saved_counters_read, NEEDS_THREADS, false},
-    {TEXT("profilerOverhead"), saved_overheads_read, NEEDS_THREADS, false},
-    {TEXT("profileGatheringLog"), saved_gathering_log_read, NEEDS_THREADS, false},
+    {TEXT("meta"), read_meta, NEEDS_NOTHING, true, 0},
+    {TEXT("libs"), saved_libs_read, NEEDS_META, true, 0},
+    {TEXT("shared"), saved_shared_read, NEEDS_META | NEEDS_LIBS, false, STRINGS_ARE_SHARED},
+    {TEXT("threads"), saved_threads_read, NEEDS_META | NEEDS_LIBS | NEEDS_SHARED, true, 0},
+    {TEXT("counters"), saved_counters_read, NEEDS_THREADS, false, 0},
+    {TEXT("profilerOverhead"), saved_overheads_read, NEEDS_THREADS, false, 0},
+    {TEXT("profileGatheringLog"), saved_gathering_log_read, NEEDS_THREADS, false, 0},
     /* The other log may have more processes, whose order stays. */
-    {TEXT("profilingLog"), saved_profiling_log_read, NEEDS_THREADS | NEEDS_GATHERING, false},
+    {TEXT("profilingLog"), saved_profiling_log_read, NEEDS_THREADS | NEEDS_GATHERING, false, 0},
 };
 
 static void read_document(struct saved_reader *reader) {

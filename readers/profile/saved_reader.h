@@ -12,6 +12,9 @@
 /* The versions of the processed format since which flags of rows stand for truth values and for null. */
 enum { FRAMES_HAVE_FLAGS = 71, FUNCS_HAVE_FLAGS = 75 };
 
+/* The first versions in which threads share these. */
+enum { STRINGS_ARE_SHARED = 56, TABLES_ARE_SHARED = 60 };
+
 /* The rows of the profile that rows of a table of the document have become. */
 struct saved_map {
     uint32_t same_count; /* so many rows, from the first on, have become those with the same numbers */
@@ -127,6 +130,7 @@ struct saved_part {
     void (*read)(struct saved_reader *reader, void *context);
     unsigned needs; /* bits: the numbers of the parts to which it refers */
     bool is_required;
+    int64_t since; /* older versions lack it, so that nothing waits for it */
 };
 
 /* Reads an object with parts. `others` reads its other members. */
@@ -151,7 +155,12 @@ void saved_read_columns(struct saved_reader *reader, const struct saved_table *t
 void saved_read_rows(struct saved_reader *reader, struct saved_table *table);
 
 /* Returns the row, which is added if it is the next one; NULL if memory ran out (latched). */
-void *saved_row_at(const struct saved_table *table, uint32_t row);
+static inline void *saved_row_at(const struct saved_table *table, uint32_t row) {
+    if (row < table->rows->count) return column_at(table->rows, row);
+    void *added = column_push(table->rows);
+    if (added) memcpy(added, table->blank, table->rows->element_bytes);
+    return added;
+}
 
 /* Counts the values as lost, under the names that were pushed and `key`. */
 void saved_lose(struct saved_reader *reader, struct text key, uint64_t count);

@@ -502,15 +502,15 @@ static bool read_thread_member(struct saved_reader *reader, struct text key, voi
 void saved_thread_read_with_tables(struct saved_reader *reader, struct saved_thread *saved) {
     enum { NEEDS_STRINGS = 1, NEEDS_ALL = 31, NEEDS_STACKS = 32 };
     static const struct saved_part parts[] = {
-        {TEXT("stringArray"), saved_strings_read, 0, false},
-        {TEXT("resourceTable"), read_thread_resources, 0, true},
-        {TEXT("nativeSymbols"), read_thread_symbols, 0, true},
-        {TEXT("funcTable"), read_thread_funcs, 0, true},
-        {TEXT("frameTable"), read_thread_frames, 0, true},
-        {TEXT("stackTable"), read_thread_stacks, NEEDS_ALL, true},
-        {TEXT("samples"), read_thread_samples, NEEDS_STACKS, true},
-        {TEXT("markers"), read_thread_markers, NEEDS_STACKS, true},
-        {TEXT("nativeAllocations"), read_thread_allocations, NEEDS_STACKS, false},
+        {TEXT("stringArray"), saved_strings_read, 0, false, 0},
+        {TEXT("resourceTable"), read_thread_resources, 0, true, 0},
+        {TEXT("nativeSymbols"), read_thread_symbols, 0, true, 0},
+        {TEXT("funcTable"), read_thread_funcs, 0, true, 0},
+        {TEXT("frameTable"), read_thread_frames, 0, true, 0},
+        {TEXT("stackTable"), read_thread_stacks, NEEDS_ALL, true, 0},
+        {TEXT("samples"), read_thread_samples, NEEDS_STACKS, true, 0},
+        {TEXT("markers"), read_thread_markers, NEEDS_STACKS, true, 0},
+        {TEXT("nativeAllocations"), read_thread_allocations, NEEDS_STACKS, false, 0},
     };
     struct thread_with_tables thread = {.thread = saved};
     forget_tables(reader);

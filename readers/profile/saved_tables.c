@@ -322,13 +322,6 @@ void saved_read_object(struct saved_reader *reader, saved_part_reader *part, voi
     saved_read_members(reader, &no_shape, NULL, part, context);
 }
 
-void *saved_row_at(const struct saved_table *table, uint32_t row) {
-    if (row < table->rows->count) return column_at(table->rows, row);
-    void *added = column_push(table->rows);
-    if (added) memcpy(added, table->blank, table->rows->element_bytes);
-    return added;
-}
-
 /* The number of rows of a column of times of which the first is null. */
 enum { ROWS_OF_NULL_TIME = UINT32_MAX };
 
@@ -479,8 +472,8 @@ static void read_row_data(struct saved_reader *reader, void *context) {
 }
 
 void saved_read_rows(struct saved_reader *reader, struct saved_table *table) {
-    static const struct saved_part parts[] = {{TEXT("schema"), read_row_schema, 0, true},
-                                              {TEXT("data"), read_row_data, 1, true}};
+    static const struct saved_part parts[] = {{TEXT("schema"), read_row_schema, 0, true, 0},
+                                              {TEXT("data"), read_row_data, 1, true, 0}};
     struct rows rows = {.table = table};
     saved_read_parts(reader, parts, sizeof parts / sizeof *parts, NULL, &rows);
 }

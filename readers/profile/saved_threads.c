@@ -90,7 +90,8 @@ static bool find_track(const struct thread *thread, struct track_ids *ids) {
 /* ---- Samples. ---- */
 
 static void add_number(struct saved_reader *reader, struct column *column, int64_t number) {
-    column_add(column, &number);
+    int64_t *added = column_push(column);
+    if (added) *added = number;
     reader->part_row_count = column->count;
 }
 
@@ -100,11 +101,12 @@ static void read_weights(struct saved_reader *reader, struct saved_thread *saved
     if (json_take_null(reader->json) || !json_begin_list(reader->json)) return;
     saved->has_weights = true;
     while (json_next(reader->json)) {
-        struct decimal weight = {0};
+        struct decimal *weight = column_push(&saved->weights);
         bool is_null = json_take_null(reader->json); /* also of a typed number that is none */
-        if (!is_null) json_take_decimal(reader->json, &weight, &is_rounded);
+        if (!weight) return;
+        *weight = (struct decimal){0};
+        if (!is_null) json_take_decimal(reader->json, weight, &is_rounded);
         null_count += is_null;
-        column_add(&saved->weights, &weight);
     }
     saved_lose(reader, TEXT(""), null_count);
     reader->part_row_count = saved->weights.count;
@@ -517,9 +519,6 @@ bool saved_thread_begin(struct saved_reader *reader, struct saved_thread *saved)
 void saved_thread_fini(struct saved_thread *saved) {
     COLUMNS_FINI(&saved->pauses, &saved->times, &saved->weights, &saved->cpu_ns, &saved->delays_ns);
 }
-
-/* The first versions in which threads share these. */
-enum { STRINGS_ARE_SHARED = 56, TABLES_ARE_SHARED = 60 };
 
 static void read_thread(struct saved_reader *reader, void *context) {
     (void)context;
