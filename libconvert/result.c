@@ -67,16 +67,12 @@ struct missing_name {
     const char *reason; /* static */
 };
 
-enum { UNKNOWN, NAMED, NAMELESS };
-
 /* The weights of samples without a name: one for each library; one for each resource, for code whose place in its file
  * is unknown; one for code outside of files; and one for kernel code that the trace has no mapping of. */
 struct counting {
-    struct weighing weighing;
     const struct profile *profile;
-    uint8_t *frames; /* whether each frame has a name, as far as it is known */
     double *weights;
-    double weight; /* sum of all samples of `count_sample` */
+    double weight; /* sum of the samples with a stack whose threads do not wait */
 };
 
 /* Returns whether a mapping of that name is not of a file, like those of generated code. */
@@ -97,27 +93,18 @@ static uint32_t count_row(const struct profile *profile, const struct frame *fra
     return text_equal(category, TEXT("Kernel")) ? nowhere + 1 : nowhere;
 }
 
-/* Counts a sample unless its thread waits: the frame that stands for the wait always has a name. */
-static void count_sample(struct counting *counting, const struct weighed_sample *sample) {
-    if (stack_is_none(sample->stack) || sample->stack.index != sample->working.index) return;
+/* Counts the samples of each stack, unless their thread waits: the frame that stands for the wait always has a name. */
+static void count_stacks(struct counting *counting, const double *stack_weights) {
     const struct profile *profile = counting->profile;
-    frame_id id = profile_stack_at(profile, sample->stack)->frame;
-    const struct frame *frame = profile_frame_at(profile, id);
-    uint8_t *known = &counting->frames[id.index];
-    if (*known == UNKNOWN) *known = frame_is_nameless(profile, frame) ? NAMELESS : NAMED;
-    counting->weight += fabs(sample->weight);
-    if (*known == NAMELESS) counting->weights[count_row(profile, frame)] += fabs(sample->weight);
-}
-
-static void count_samples(struct counting *counting) {
-    const struct profile *profile = counting->profile;
-    for (size_t i = 0; i < profile->thread_order.count; i++) {
-        const struct thread *thread = profile_ordered_thread(profile, i);
-        for (uint32_t j = 0; j < samples_count(&thread->samples); j++) {
-            struct weighed_sample sample = weighing_weigh(&counting->weighing, &thread->samples, j);
-            if (!thread_is_track(thread)) count_sample(counting, &sample);
-        }
+    struct weighing weighing;
+    weighing_init(&weighing, profile);
+    for (uint32_t i = 0; i < stack_table_count(&profile->stacks); i++) {
+        if (stack_weights[i] == 0 || weighing_is_resting(&weighing, (stack_id){i})) continue;
+        const struct frame *frame = profile_frame_at(profile, profile_stack_at(profile, (stack_id){i})->frame);
+        counting->weight += stack_weights[i];
+        if (frame_is_nameless(profile, frame)) counting->weights[count_row(profile, frame)] += stack_weights[i];
     }
+    weighing_fini(&weighing);
 }
 
 static int compare_rows(const void *left, const void *right) {
@@ -184,24 +171,37 @@ static void copy_rows(struct gecko_convert_result *result, const struct column *
 
 /* Sets the missing names in the result. looks_up: files were asked for names. The rows are taken from `memory`, whose
  * latch tells if it ran out. Running out of other memory is latched in the profile's failure. */
-static void missing_names_find(struct gecko_convert_result *result, const struct profile *profile, bool looks_up,
-                               struct arena *memory) {
-    if (failure_is_set(profile->failure)) return;
+static void missing_names_find(struct gecko_convert_result *result, const struct profile *profile,
+                               const double *stack_weights, bool looks_up, struct arena *memory) {
     struct counting counting = {.profile = profile};
-    counting.frames = memory_allocate_zeroed(profile->failure, row_table_count(&profile->frames) + 1, 1);
     counting.weights = memory_allocate_zeroed(profile->failure, count_rows(profile), sizeof *counting.weights);
-    weighing_init(&counting.weighing, profile);
-    if (counting.frames && counting.weights) {
-        count_samples(&counting);
+    if (counting.weights) {
+        count_stacks(&counting, stack_weights);
         struct column rows = list_rows(&counting, looks_up);
         copy_rows(result, &rows, counting.weight, memory);
         column_fini(&rows);
     }
-    weighing_fini(&counting.weighing);
-    MEMORY_FREE_ALL(counting.frames, counting.weights);
+    memory_free(counting.weights);
 }
 
 /* ---- The whole result. ---- */
+
+/* Returns the absolute weights of the samples of each stack, and adds up those of all samples. NULL after a failure. */
+static double *sum_up(const struct profile *profile, double *all_weight) {
+    double *sums = NULL;
+    if (!failure_is_set(profile->failure))
+        sums = memory_allocate_zeroed(profile->failure, stack_table_count(&profile->stacks), sizeof *sums);
+    for (size_t i = 0; i < profile->thread_order.count; i++) {
+        const struct thread *thread = profile_ordered_thread(profile, i);
+        if (thread_is_track(thread)) continue;
+        COLUMN_EACH(const struct sample, sample, &thread->samples.rows) {
+            double weight = fabs(profile_weight_of(profile, sample->weight));
+            *all_weight += weight;
+            if (sums && !stack_is_none(sample->stack)) sums[sample->stack.index] += weight;
+        }
+    }
+    return sums;
+}
 
 static void count_contents(const struct profile *profile, struct gecko_convert_result *result) {
     struct gecko_convert_counts *counts = &result->counts;
@@ -213,8 +213,6 @@ static void count_contents(const struct profile *profile, struct gecko_convert_r
         last_process = process;
         counts->threads += 1 + thread->merged_count;
         if (!profile_is_processor(profile, thread)) counts->samples += samples_count(&thread->samples);
-        for (uint32_t j = 0; j < samples_count(&thread->samples) && !thread_is_track(thread); j++)
-            result->weight += fabs(profile_weight_of(profile, samples_at(&thread->samples, j)->weight));
         counts->markers += thread->markers.count;
     }
     counts->samples -= profile->drawn_sample_count;
@@ -334,7 +332,9 @@ bool result_fill(struct gecko_convert_result *result, const struct result_source
     result->cut_stack_share = cut_stack_share(sources);
     copy_inputs(result, sources, memory);
     copy_events(result, &sources->profile->events, memory);
-    missing_names_find(result, sources->profile, sources->looks_up, memory);
+    double *stack_weights = sum_up(sources->profile, &result->weight);
+    if (stack_weights) missing_names_find(result, sources->profile, stack_weights, sources->looks_up, memory);
+    memory_free(stack_weights);
     return !failure_is_set(&failure);
 }
 

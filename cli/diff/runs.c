@@ -125,7 +125,7 @@ static void read_run(void *context, unsigned helper) {
 
 static void begin_run(struct run *run, struct runs *runs, unsigned ignored, const struct column *globs) {
     run->failure.memory = &runs->memory;
-    info_init(&run->info, &run->failure);
+    info_init(&run->info, 0, &run->failure);
     run_weights_init(&run->weights, ignored, &run->failure);
     for (size_t i = 0; i < globs->count; i++)
         column_add(&run->weights.groups, &(struct run_group){.glob = *(const struct text *)column_at(globs, i)});

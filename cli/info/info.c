@@ -5,8 +5,8 @@
 
 #include "libconvert/base/memory.h"
 
-void info_init(struct info *info, struct failure *failure) {
-    *info = (struct info){.failure = failure, .has_times = true};
+void info_init(struct info *info, unsigned top_count, struct failure *failure) {
+    *info = (struct info){.failure = failure, .top_count = top_count, .has_times = true};
     strings_init(&info->texts, failure);
     column_init(&info->processes, sizeof(struct info_process), failure);
     column_init(&info->threads, sizeof(struct info_thread), failure);
@@ -17,6 +17,7 @@ void info_init(struct info *info, struct failure *failure) {
 }
 
 void info_fini(struct info *info) {
+    for (enum info_order order = 0; order < INFO_ORDER_COUNT; order++) memory_free(info->lists[order].rows);
     COLUMNS_FINI(&info->facts, &info->functions, &info->markers, &info->counters, &info->threads, &info->processes);
     strings_fini(&info->texts);
 }
@@ -39,7 +40,7 @@ double info_function_weight(const struct info_function *function, enum info_orde
 }
 
 /* Sets the values by which rows are compared: the first, and the second if the first ones are equal. */
-static void keys_of(const struct info *info, enum info_order order, uint32_t row, double keys[2]) {
+static inline void keys_of(const struct info *info, enum info_order order, uint32_t row, double keys[2]) {
     if (order == INFO_THREADS || order == INFO_THREADS_BY_CPU) {
         const struct info_thread *thread = column_at(&info->threads, row);
         keys[0] = fabs(order == INFO_THREADS ? thread->weight : thread->cpu);
@@ -70,20 +71,36 @@ static int compare_rows(const void *left, const void *right, void *context) {
     return ORDER(keys_b[0], keys_a[0]) ?: ORDER(keys_b[1], keys_a[1]) ?: ORDER(a, b);
 }
 
-uint32_t *info_sort(struct info *info, enum info_order order, size_t *count) {
-    bool is_of_threads = order == INFO_THREADS || order == INFO_THREADS_BY_CPU;
+/* Puts the rows of a list in order, and drops those that are too many. */
+static void cut(struct info_list *list, size_t limit, struct comparison *comparison) {
+    qsort_r(list->rows, list->count, sizeof *list->rows, compare_rows, comparison);
+    if (list->count > limit) list->count = limit;
+}
+
+/* The list never has more than twice as many rows as wanted, so a million functions need no sorting. */
+static void rank(struct info *info, enum info_order order) {
+    struct info_list *list = &info->lists[order];
+    struct comparison comparison = {info, order};
+    bool is_of_threads = order == INFO_THREADS || order == INFO_THREADS_BY_CPU, is_full = false;
     const struct column *column = is_of_threads           ? &info->threads
                                   : order == INFO_MARKERS ? &info->markers
                                                           : &info->functions;
-    uint32_t *rows = memory_allocate(info->failure, column->count * sizeof *rows);
-    *count = 0;
-    if (!rows) return NULL;
-    for (uint32_t row = 0; row < column->count; row++) {
+    size_t limit = info->top_count < column->count ? info->top_count : column->count;
+    list->rows = memory_allocate(info->failure, 2 * limit * sizeof *list->rows);
+    for (uint32_t row = 0; list->rows && row < column->count; row++) {
         double keys[2];
         keys_of(info, order, row, keys);
-        if (keys[0] > 0 || is_of_threads) rows[(*count)++] = row;
+        if (!(keys[0] > 0) && !is_of_threads) continue;
+        list->all_count++;
+        if (!limit || (is_full && compare_rows(&row, &list->rows[limit - 1], &comparison) > 0)) continue;
+        list->rows[list->count++] = row;
+        if (list->count < 2 * limit) continue;
+        cut(list, limit, &comparison);
+        is_full = true;
     }
-    struct comparison comparison = {info, order};
-    qsort_r(rows, *count, sizeof *rows, compare_rows, &comparison);
-    return rows;
+    if (list->rows) cut(list, limit, &comparison);
+}
+
+void info_rank(struct info *info) {
+    for (enum info_order order = 0; order < INFO_ORDER_COUNT; order++) rank(info, order);
 }

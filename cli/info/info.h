@@ -71,11 +71,31 @@ enum info_sum {
 };
 
 struct info_function {
-    struct text name;
+    struct text name;    /* as the other texts, only of functions in a list */
     struct text library; /* empty: not known */
     struct text file;    /* source file; empty: not known */
     struct function_weights sums[INFO_SUM_COUNT];
     double wait; /* weight of the samples in which it is innermost, if threads do not run in them */
+};
+
+enum info_order {
+    INFO_FUNCTIONS_BY_SELF,
+    INFO_FUNCTIONS_BY_TOTAL,
+    INFO_FUNCTIONS_BY_CPU_SELF,
+    INFO_FUNCTIONS_BY_CPU_TOTAL,
+    INFO_ALLOCATORS, /* functions, by what they allocated themselves */
+    INFO_WAITS,      /* functions, by their idle samples */
+    INFO_THREADS,
+    INFO_THREADS_BY_CPU,
+    INFO_MARKERS,
+    INFO_ORDER_COUNT
+};
+
+/* The heaviest rows, the heaviest first. */
+struct info_list {
+    uint32_t *rows; /* owned; their numbers */
+    size_t count;
+    size_t all_count; /* how many rows have a weight */
 };
 
 /* A line of the viewer's information panel. */
@@ -87,6 +107,8 @@ struct info_fact {
 
 struct info {
     struct failure *failure; /* borrowed */
+    unsigned top_count;      /* how many rows lists have at most; 0: functions are only counted */
+    struct info_list lists[INFO_ORDER_COUNT];
     struct strings texts;
     struct text product;
     struct text weight_unit; /* "samples", "ms", "bytes", or the name of the event that was counted */
@@ -106,16 +128,17 @@ struct info {
     uint64_t allocation_count;
     uint64_t stack_count;
     uint64_t frame_count;
+    uint32_t function_count;
     uint64_t lib_count;
     struct column processes; /* struct info_process */
     struct column threads;   /* struct info_thread, grouped by process */
     struct column counters;  /* struct info_counter */
     struct column markers;   /* struct info_marker, one for each marker name */
-    struct column functions; /* struct info_function */
+    struct column functions; /* struct info_function; empty if there are no lists */
     struct column facts;     /* struct info_fact */
 };
 
-void info_init(struct info *info, struct failure *failure);
+void info_init(struct info *info, unsigned top_count, struct failure *failure);
 void info_fini(struct info *info);
 
 /* Returns a copy of the text, owned by the info; empty if memory ran out (latched). */
@@ -125,21 +148,8 @@ static inline struct text info_text(struct info *info, struct text text) { retur
  * was taken on a processor, and all samples count alike. */
 static inline bool info_is_by_cpu(const struct info *info) { return info->cpu_unit.bytes_count && info->wait != 0; }
 
-enum info_order {
-    INFO_FUNCTIONS_BY_SELF,
-    INFO_FUNCTIONS_BY_TOTAL,
-    INFO_FUNCTIONS_BY_CPU_SELF,
-    INFO_FUNCTIONS_BY_CPU_TOTAL,
-    INFO_ALLOCATORS, /* functions, by what they allocated themselves */
-    INFO_WAITS,      /* functions, by their idle samples */
-    INFO_THREADS,
-    INFO_THREADS_BY_CPU,
-    INFO_MARKERS
-};
-
 /* Returns the weight of the function by which a list in that order is sorted. */
 double info_function_weight(const struct info_function *function, enum info_order order);
 
-/* Returns the numbers of the rows, the heaviest first; *count is how many there are. Free them with memory_free. NULL
- * if memory ran out (latched). */
-uint32_t *info_sort(struct info *info, enum info_order order, size_t *count);
+/* Makes the lists of all rows. Running out of memory is latched. */
+void info_rank(struct info *info);

@@ -39,7 +39,7 @@ struct info_request {
 static int add(struct command_output *output, const struct info_subject *subject, struct info_request *request) {
     const struct failure *failure = subject->failure;
     if (output->is_json) {
-        info_write_json(&output->json, subject, request->layout.top_count);
+        info_write_json(&output->json, subject);
     } else if (!failure_is_set(failure)) {
         if (request->has_text) chunk_list_format(&output->text, "\n");
         info_append_text(&output->text, subject, &request->layout);
@@ -65,7 +65,7 @@ static int show_input(const char *path, struct input *input, struct failure *fai
     options.progress = progress_tty_draw;
     options.progress_context = &output->bar;
     struct gecko_convert_result result;
-    info_init(&info, failure);
+    info_init(&info, request->options->top_count, failure);
     struct conversion_ends ends = {
         .input = {.open = command_give_input, .context = &input, .opens_file = true, .failure = failure},
         .memory = failure->memory,
@@ -113,8 +113,7 @@ static int show_files(struct options *options) {
     struct info_request request = {.options = options,
                                    .layout = {.style = style_of(has_colors),
                                               .has_utf8 = style_has_utf8(),
-                                              .has_bars = has_colors || isatty(STDOUT_FILENO),
-                                              .top_count = options->top_count}};
+                                              .has_bars = has_colors || isatty(STDOUT_FILENO)}};
     size_t shown_count = options->is_together ? 1 : options->inputs.count;
     return command_show_files(&command_info, options, shown_count, INFO_VERSION, show_one, &request);
 }

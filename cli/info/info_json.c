@@ -15,7 +15,7 @@ static void write_counts(struct json *json, const struct info *info) {
     json_key_count(json, "markers", info->marker_count);
     json_key_count(json, "counters", info->counters.count);
     json_key_count(json, "allocations", info->allocation_count);
-    json_key_count(json, "functions", info->functions.count);
+    json_key_count(json, "functions", info->function_count);
     json_key_count(json, "stacks", info->stack_count);
     json_key_count(json, "frames", info->frame_count);
     json_key_count(json, "libs", info->lib_count);
@@ -117,22 +117,18 @@ static void write_marker(struct json *json, const struct info_marker *marker) {
     json_object_end(json);
 }
 
-static void write_top(struct json *json, const char *key, struct info *info, enum info_order order,
-                      unsigned top_count) {
-    size_t count;
-    uint32_t *rows = info_sort(info, order, &count);
-    if (count > top_count) count = top_count;
+static void write_list(struct json *json, const char *key, const struct info *info, enum info_order order) {
+    const struct info_list *list = &info->lists[order];
     json_key_array_begin(json, key);
-    for (size_t i = 0; i < count; i++) {
+    for (size_t i = 0; i < list->count; i++) {
         if (order == INFO_MARKERS)
-            write_marker(json, column_at(&info->markers, rows[i]));
+            write_marker(json, column_at(&info->markers, list->rows[i]));
         else if (order == INFO_WAITS)
-            write_wait(json, column_at(&info->functions, rows[i]));
+            write_wait(json, column_at(&info->functions, list->rows[i]));
         else
-            write_function(json, info, column_at(&info->functions, rows[i]));
+            write_function(json, info, column_at(&info->functions, list->rows[i]));
     }
     json_array_end(json);
-    memory_free(rows);
 }
 
 static void write_facts(struct json *json, const struct info *info) {
@@ -160,8 +156,8 @@ static void write_events(struct json *json, const struct gecko_convert_result *r
     json_array_end(json);
 }
 
-static void write_contents(struct json *json, const struct info_subject *subject, unsigned top_count) {
-    struct info *info = subject->info;
+static void write_contents(struct json *json, const struct info_subject *subject) {
+    const struct info *info = subject->info;
     report_write_inputs(json, subject->result);
     json_key_text_or_null(json, "product", info->product);
     json_key_double(json, "durationMs", info->has_times ? info->duration_ms : (double)NAN);
@@ -180,26 +176,26 @@ static void write_contents(struct json *json, const struct info_subject *subject
     write_events(json, subject->result);
     write_processes(json, info);
     write_counters(json, info);
-    write_top(json, "markers", info, INFO_MARKERS, top_count);
-    write_top(json, "functionsBySelf", info, INFO_FUNCTIONS_BY_SELF, top_count);
-    write_top(json, "functionsByTotal", info, INFO_FUNCTIONS_BY_TOTAL, top_count);
-    write_top(json, "functionsByCpuSelf", info, INFO_FUNCTIONS_BY_CPU_SELF, top_count);
-    write_top(json, "functionsByCpuTotal", info, INFO_FUNCTIONS_BY_CPU_TOTAL, top_count);
-    write_top(json, "functionsByAllocated", info, INFO_ALLOCATORS, top_count);
-    write_top(json, "waits", info, INFO_WAITS, top_count);
+    write_list(json, "markers", info, INFO_MARKERS);
+    write_list(json, "functionsBySelf", info, INFO_FUNCTIONS_BY_SELF);
+    write_list(json, "functionsByTotal", info, INFO_FUNCTIONS_BY_TOTAL);
+    write_list(json, "functionsByCpuSelf", info, INFO_FUNCTIONS_BY_CPU_SELF);
+    write_list(json, "functionsByCpuTotal", info, INFO_FUNCTIONS_BY_CPU_TOTAL);
+    write_list(json, "functionsByAllocated", info, INFO_ALLOCATORS);
+    write_list(json, "waits", info, INFO_WAITS);
     write_facts(json, info);
     report_write_missing_names(json, subject->result);
     if (subject->result->cut_stack_share > 0) json_key_double(json, "cutStackShare", subject->result->cut_stack_share);
     report_write_ledger(json, subject->result);
 }
 
-void info_write_json(struct json *json, const struct info_subject *subject, unsigned top_count) {
+void info_write_json(struct json *json, const struct info_subject *subject) {
     json_object_begin(json);
     json_key_string(json, "name", subject->path);
     json_key_text_or_null(json, "format", subject->format);
     json_key_text_or_null(json, "wrapping", subject->wrapping);
     json_key_count(json, "bytes", subject->bytes_count);
-    if (!failure_is_set(subject->failure)) write_contents(json, subject, top_count);
+    if (!failure_is_set(subject->failure)) write_contents(json, subject);
     report_write_error(json, subject->failure);
     json_object_end(json);
 }

@@ -28,10 +28,9 @@ static void add_process(struct info *info, const struct process *from) {
                &(struct info_process){.pid = info_text(info, from->pid_text), .name = info_text(info, from->name)});
 }
 
-/* Counts a sample of the last thread, with the processor time since the previous sample. */
-static void count_sample(struct info *info, double weight, double cpu, bool has_stack) {
-    struct info_thread *thread = column_at(&info->threads, info->threads.count - 1);
-    struct info_process *process = column_at(&info->processes, thread->process);
+/* Counts a sample of the thread, with the processor time since the previous sample. */
+static void count_sample(struct info *info, struct info_thread *thread, struct info_process *process, double weight,
+                         double cpu, bool has_stack) {
     thread->sample_count++;
     process->sample_count++;
     info->sample_count++;
@@ -83,12 +82,15 @@ static void count_marker(struct info *info, struct tallies *tallies, struct text
     marker->duration_count++;
 }
 
+/* Counts samples of the last thread. */
 static void count_samples(struct info *info, const struct profile *profile, const struct samples *samples,
                           struct tallies *tallies) {
+    struct info_thread *thread = column_at(&info->threads, info->threads.count - 1);
+    struct info_process *process = column_at(&info->processes, thread->process);
     weighing_enter(&tallies->weighing, samples);
     for (uint32_t i = 0; i < samples_count(samples); i++) {
         struct weighed_sample sample = weighing_weigh(&tallies->weighing, samples, i);
-        count_sample(info, sample.weight, sample.cpu, !stack_is_none(sample.stack));
+        count_sample(info, thread, process, sample.weight, sample.cpu, !stack_is_none(sample.stack));
         if (stack_is_none(sample.stack)) continue;
         tallies->self[INFO_WEIGHT][sample.stack.index] += sample.weight;
         if (sample.working.index != sample.stack.index) {
@@ -176,30 +178,33 @@ static void summarize_durations(struct info *info, const struct column *duration
 
 /* ---- Functions. ---- */
 
-static void add_functions(struct info *info, const struct profile *profile, const double *waits) {
-    for (uint32_t i = 0; i < row_table_count(&profile->funcs); i++) {
-        const struct func *func = profile_func_at(profile, (func_id){i});
-        struct info_function *function = column_push(&info->functions);
-        if (!function) return;
-        *function = (struct info_function){.wait = waits[i]};
-        function->name = info_text(info, strings_text(&profile->strings, func->name));
-        if (!resource_is_none(func->resource))
-            function->library =
-                info_text(info, strings_text(&profile->strings, profile_resource_at(profile, func->resource)->name));
-        if (!source_is_none(func->source))
-            function->file =
-                info_text(info, strings_text(&profile->strings, profile_source_at(profile, func->source)->filename));
-    }
+static void name_function(struct info *info, const struct profile *profile, uint32_t row) {
+    const struct func *func = profile_func_at(profile, (func_id){row});
+    struct info_function *function = column_at(&info->functions, row);
+    function->name = info_text(info, strings_text(&profile->strings, func->name));
+    if (!resource_is_none(func->resource))
+        function->library =
+            info_text(info, strings_text(&profile->strings, profile_resource_at(profile, func->resource)->name));
+    if (!source_is_none(func->source))
+        function->file =
+            info_text(info, strings_text(&profile->strings, profile_source_at(profile, func->source)->filename));
+}
+
+static void name_functions(struct info *info, const struct profile *profile) {
+    for (enum info_order order = INFO_FUNCTIONS_BY_SELF; order <= INFO_WAITS; order++)
+        for (size_t i = 0; i < info->lists[order].count; i++) name_function(info, profile, info->lists[order].rows[i]);
 }
 
 static void weigh(struct info *info, const struct profile *profile, struct call_node *nodes,
                   const struct tallies *tallies) {
+    if (!info->top_count) return;
     uint32_t stack_count = stack_table_count(&profile->stacks), func_count = row_table_count(&profile->funcs);
     for (uint32_t i = 0; i < stack_count; i++) {
         const struct stack *stack = profile_stack_at(profile, (stack_id){i});
         nodes[i] = (struct call_node){stack->prefix.index, profile_frame_at(profile, stack->frame)->func.index};
     }
-    add_functions(info, profile, tallies->waits);
+    for (uint32_t i = 0; i < func_count; i++)
+        column_add(&info->functions, &(struct info_function){.wait = tallies->waits[i]});
     for (enum info_sum sum = 0; sum < INFO_SUM_COUNT && !failure_is_set(info->failure); sum++) {
         struct function_weights *weights = memory_allocate_zeroed(info->failure, func_count, sizeof *weights);
         if (weights) totals_add(weights, func_count, nodes, tallies->self[sum], stack_count, info->failure);
@@ -225,6 +230,8 @@ static void add_threads_and_functions(struct info *info, const struct profile *p
         add_threads(info, profile, &tallies);
         summarize_durations(info, &tallies.durations);
         weigh(info, profile, nodes, &tallies);
+        info_rank(info);
+        name_functions(info, profile);
     }
     weighing_fini(&tallies.weighing);
     COLUMNS_FINI(&tallies.markers_by_name, &tallies.durations);
@@ -365,6 +372,7 @@ void info_fill_from_profile(void *context, const struct profile *profile) {
     info->has_times = meta->has_times;
     info->stack_count = stack_table_count(&profile->stacks);
     info->frame_count = row_table_count(&profile->frames);
+    info->function_count = row_table_count(&profile->funcs);
     info->lib_count = libs_count(&profile->libs);
     add_threads_and_functions(info, profile);
     add_counters(info, profile);

@@ -15,18 +15,17 @@ struct info_subject {
     uint64_t bytes_count;                      /* size after decompression */
     const struct gecko_convert_result *result; /* the result of reading the file; NULL after a failure to open it */
     const struct failure *failure;
-    struct info *info; /* NULL after a failure to open the file */
+    const struct info *info; /* NULL after a failure to open the file */
 };
 
-/* The layout of text. Lists have at most top_count rows. */
+/* The layout of text. */
 struct info_layout {
     const struct style *style;
     bool has_utf8;
     bool has_bars; /* the output is a terminal, not another program */
-    unsigned top_count;
 };
 
 void info_append_text(struct chunk_list *text, const struct info_subject *subject, const struct info_layout *layout);
 
-/* Writes an object, as described in docs/info.md. Lists of functions and markers have at most top_count rows. */
-void info_write_json(struct json *json, const struct info_subject *subject, unsigned top_count);
+/* Writes an object, as described in docs/info.md. */
+void info_write_json(struct json *json, const struct info_subject *subject);

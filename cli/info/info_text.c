@@ -158,7 +158,7 @@ static void append_counts(struct chunk_list *text, const struct info *info) {
     chunk_list_format(text, "\n");
     append_samples(text, info);
     append_label(text, "functions");
-    chunk_list_format(text, "%" PRIu32 ", in ", info->functions.count);
+    chunk_list_format(text, "%" PRIu32 ", in ", info->function_count);
     append_count(text, info->stack_count, "stack");
     chunk_list_format(text, " of ");
     append_count(text, info->frame_count, "frame");
@@ -298,25 +298,22 @@ static void append_marker(struct chunk_list *text, const struct info *info, uint
     chunk_list_format(text, "\n");
 }
 
-static void append_table(struct chunk_list *text, struct info *info, enum info_order order, const char *heading,
+static void append_table(struct chunk_list *text, const struct info *info, enum info_order order, const char *heading,
                          const struct info_layout *layout) {
-    size_t count, all_count;
-    uint32_t *rows = layout->top_count ? info_sort(info, order, &all_count) : NULL;
-    if (!rows) return;
-    count = all_count < layout->top_count ? all_count : layout->top_count;
-    if (count) append_heading(text, heading, count, all_count, layout);
-    for (size_t i = 0; i < count; i++) {
+    const struct info_list *list = &info->lists[order];
+    if (list->count) append_heading(text, heading, list->count, list->all_count, layout);
+    for (size_t i = 0; i < list->count; i++) {
         if (order == INFO_THREADS || order == INFO_THREADS_BY_CPU)
-            append_thread(text, info, rows[i], layout);
+            append_thread(text, info, list->rows[i], layout);
         else if (order == INFO_MARKERS)
-            append_marker(text, info, rows[i], layout);
+            append_marker(text, info, list->rows[i], layout);
         else
-            append_function(text, info, rows[i], order, layout);
+            append_function(text, info, list->rows[i], order, layout);
     }
-    memory_free(rows);
 }
 
-static void append_threads_and_functions(struct chunk_list *text, struct info *info, const struct info_layout *layout) {
+static void append_threads_and_functions(struct chunk_list *text, const struct info *info,
+                                         const struct info_layout *layout) {
     if (!info_is_by_cpu(info)) {
         append_table(text, info, INFO_THREADS, "threads", layout);
         append_table(text, info, INFO_FUNCTIONS_BY_SELF, "functions by self time", layout);
@@ -355,7 +352,7 @@ static void append_values(struct chunk_list *text, const struct info_counter *co
 }
 
 static void append_counters(struct chunk_list *text, const struct info *info, const struct info_layout *layout) {
-    size_t all_count = info->counters.count, count = all_count < layout->top_count ? all_count : layout->top_count;
+    size_t all_count = info->counters.count, count = all_count < info->top_count ? all_count : info->top_count;
     if (count) append_heading(text, "counters", count, all_count, layout);
     for (size_t i = 0; i < count; i++) {
         const struct info_counter *counter = column_at(&info->counters, i);
@@ -370,7 +367,7 @@ static void append_counters(struct chunk_list *text, const struct info *info, co
 }
 
 void info_append_text(struct chunk_list *text, const struct info_subject *subject, const struct info_layout *layout) {
-    struct info *info = subject->info;
+    const struct info *info = subject->info;
     if (subject->result->input_count)
         append_inputs(text, subject->result, layout);
     else

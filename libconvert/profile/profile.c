@@ -207,7 +207,8 @@ struct decimal profile_weight_decode(const struct profile *profile, uint32_t wei
 double profile_weight_of(const struct profile *profile, uint32_t weight) {
     static const double ns_per_ms = 1e6;
     if (profile->meta.weight_type == WEIGHT_ONE) return 1;
-    double value = decimal_to_double(profile_weight_decode(profile, weight));
+    bool is_large = weight & LARGE_WEIGHT_BIT;
+    double value = is_large ? decimal_to_double(profile_weight_decode(profile, weight)) : weight;
     return profile->meta.weight_type == WEIGHT_TRACING_MS ? value / ns_per_ms : value;
 }
 

@@ -47,9 +47,16 @@ static void walk(struct tree *tree, struct function_weights *functions, size_t n
     }
 }
 
+static bool are_zero(const double *numbers, size_t count) {
+    for (size_t i = 0; i < count; i++)
+        if (numbers[i] != 0) return false;
+    return true;
+}
+
 void totals_add(struct function_weights *functions, size_t function_count, const struct call_node *nodes,
                 const double *self, size_t node_count, struct failure *failure) {
     struct tree tree = {.nodes = nodes};
+    if (are_zero(self, node_count)) return;
     tree.weights = memory_allocate_zeroed(failure, node_count + 1, sizeof *tree.weights);
     tree.first_child = memory_allocate_zeroed(failure, node_count + 1, sizeof *tree.first_child);
     tree.next_sibling = memory_allocate_zeroed(failure, node_count + 1, sizeof *tree.next_sibling);

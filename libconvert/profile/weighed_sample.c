@@ -53,7 +53,7 @@ static bool are_weights_intervals(const struct profile *profile, const struct sa
     return are_intervals;
 }
 
-static bool is_resting(const struct weighing *weighing, stack_id stack) {
+bool weighing_is_resting(const struct weighing *weighing, stack_id stack) {
     const struct profile *profile = weighing->profile;
     if (stack_is_none(stack)) return false;
     if (profile_is_idle(weighing->idle_stacks, stack)) return true;
@@ -68,7 +68,7 @@ static bool are_weights_cpu(const struct weighing *weighing, const struct sample
     for (uint32_t i = 0; i < samples_count(samples); i++) {
         int64_t known_ns = samples_cpu_ns(samples, i);
         if (known_ns != TIME_NONE) cpu_ns += (double)known_ns;
-        if (is_resting(weighing, samples_at(samples, i)->stack)) continue;
+        if (weighing_is_resting(weighing, samples_at(samples, i)->stack)) continue;
         weight_ns += (double)weight_ns_at(weighing->profile, samples, i);
     }
     return fabs(weight_ns - cpu_ns) <= cpu_ns * TOLERANCE;
@@ -88,7 +88,8 @@ struct weighed_sample weighing_weigh(const struct weighing *weighing, const stru
                                      .cpu_since_last = cpu_of(profile, samples, row, is_idle),
                                      .stack = sample->stack,
                                      .working = sample->stack};
-    while (is_resting(weighing, weighed.working)) weighed.working = profile_stack_at(profile, weighed.working)->prefix;
+    while (weighing_is_resting(weighing, weighed.working))
+        weighed.working = profile_stack_at(profile, weighed.working)->prefix;
     weighed.cpu = weighed.cpu_since_last;
     if (samples == weighing->timed) weighed.cpu = weighed.working.index == sample->stack.index ? weighed.weight : 0;
     return weighed;

@@ -32,6 +32,9 @@ struct weighing {
 void weighing_init(struct weighing *weighing, const struct profile *profile);
 void weighing_fini(struct weighing *weighing);
 
+/* Returns whether a thread whose innermost frame is that of the stack waits or is preempted. */
+bool weighing_is_resting(const struct weighing *weighing, stack_id stack);
+
 /* Call this before the samples of a thread are weighed, unless their processor time does not matter. Where a recording
  * of waits and one of the recorder are one profile, the recorder's samples each stand for an interval. */
 void weighing_enter(struct weighing *weighing, const struct samples *samples);
