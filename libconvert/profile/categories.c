@@ -18,6 +18,7 @@ const char *const category_color_names[COLOR_COUNT + 1] = {
 
 void categories_init(struct categories *categories, struct failure *failure) {
     strings_init(&categories->names, failure);
+    strings_init(&categories->left_out, failure);
     column_init(&categories->rows, sizeof(struct category), failure);
     categories_intern(categories, TEXT("Other"), COLOR_GREY, TEXT("Other"));
 }
@@ -26,13 +27,15 @@ void categories_fini(struct categories *categories) {
     COLUMN_EACH(struct category, category, &categories->rows) column_fini(&category->subcategories);
     column_fini(&categories->rows);
     strings_fini(&categories->names);
+    strings_fini(&categories->left_out);
 }
 
-static uint8_t intern_subcategory(struct category *category, struct text name) {
+static uint8_t intern_subcategory(struct categories *categories, struct category *category, struct text name) {
     if (name.bytes_count == 0) return 0;
     size_t count = category->subcategories.count;
     for (size_t i = 0; i < count; i++)
         if (text_equal(*category_subcategory_at(category, i), name)) return (uint8_t)i;
+    if (count == SUBCATEGORY_COUNT_MAX) strings_intern(&categories->left_out, name);
     if (count == SUBCATEGORY_COUNT_MAX) return 0;
     if (!column_add(&category->subcategories, &name)) return 0;
     return (uint8_t)count;
@@ -48,16 +51,17 @@ struct category_pair categories_intern(struct categories *categories, struct tex
     for (size_t i = 0; i < count; i++) {
         struct category *category = column_at(&categories->rows, i);
         if (text_equal(category->name, name))
-            return (struct category_pair){(uint8_t)i, intern_subcategory(category, subcategory)};
+            return (struct category_pair){(uint8_t)i, intern_subcategory(categories, category, subcategory)};
     }
+    if (count == CATEGORY_COUNT_MAX) strings_intern(&categories->left_out, name);
     if (count == CATEGORY_COUNT_MAX) return (struct category_pair){0, 0};
     struct category *category = column_push(&categories->rows);
     if (!category) return (struct category_pair){0, 0};
     category->name = name;
     category->color = color;
     column_init(&category->subcategories, sizeof(struct text), categories->rows.failure);
-    intern_subcategory(category, TEXT("Other"));
-    return (struct category_pair){(uint8_t)count, intern_subcategory(category, subcategory)};
+    intern_subcategory(categories, category, TEXT("Other"));
+    return (struct category_pair){(uint8_t)count, intern_subcategory(categories, category, subcategory)};
 }
 
 struct category_pair categories_intern_code(struct categories *categories, enum code_kind kind,

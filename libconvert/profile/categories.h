@@ -41,7 +41,8 @@ struct category_pair {
 
 struct categories {
     struct strings names;
-    struct column rows; /* struct category */
+    struct column rows;      /* struct category */
+    struct strings left_out; /* names that did not fit */
 };
 
 void categories_init(struct categories *categories, struct failure *failure);

@@ -165,6 +165,9 @@ void profile_finish(struct profile *profile) {
     profile_order_threads(profile);
     profile_filter_counters(profile, counter_has_thread);
     filter_overheads(profile);
+    ledger_enter(&profile->ledger, LEDGER_VALUES, LEDGER_NOTED,
+                 TEXT("category, or library of one, shown as Other: it has 255 others"),
+                 strings_count(&profile->categories.left_out), NULL);
     /* The counters of merged runs stay as the profile of each run has them: a run does not extend into the next one. */
     bool is_of_runs = profile_extra(profile, TEXT(RUNS_SECTION), TEXT(RUNS_LABEL)).bytes_count;
     for (size_t i = 0; i < profile->counters.count && !is_of_runs; i++)

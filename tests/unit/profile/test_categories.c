@@ -52,13 +52,16 @@ TEST(row_0_stands_for_categories_that_do_not_fit, begin, end) {
     assert_int_equal(categories.rows.count, CATEGORY_COUNT_MAX);
     assert_int_equal(categories_at(&categories, 0)->subcategories.count, 1);
     assert_pair(categories_intern(&categories, TEXT("category 255"), COLOR_RED, TEXT("y")), 255, 2);
+    assert_int_equal(strings_count(&categories.left_out), 1);
     assert_false(failure_is_set(&failure));
 }
 
 TEST(row_0_stands_for_subcategories_that_do_not_fit, begin, end) {
     for (unsigned i = 1; i < SUBCATEGORY_COUNT_MAX; i++)
         assert_pair(categories_intern(&categories, TEXT("User"), COLOR_YELLOW, numbered("lib", i)), 1, i);
-    assert_pair(categories_intern(&categories, TEXT("User"), COLOR_YELLOW, TEXT("one more")), 1, 0);
+    for (unsigned i = 0; i < 2; i++)
+        assert_pair(categories_intern(&categories, TEXT("User"), COLOR_YELLOW, TEXT("one more")), 1, 0);
+    assert_int_equal(strings_count(&categories.left_out), 1);
     assert_int_equal(categories_at(&categories, 1)->subcategories.count, SUBCATEGORY_COUNT_MAX);
     assert_pair(categories_intern(&categories, TEXT("User"), COLOR_YELLOW, TEXT("lib 255")), 1, 255);
     assert_pair(categories_intern(&categories, TEXT("Kernel"), COLOR_ORANGE, TEXT("one more")), 2, 1);
