@@ -22,6 +22,7 @@ import resource
 import shutil
 import signal
 import socket
+import stat
 import struct
 import subprocess
 import sys
@@ -1303,6 +1304,10 @@ def main():
     # A shell that starts this in the background ignores two of them, and nohup the third, which programs would inherit.
     for ending in signal.SIGINT, signal.SIGQUIT, signal.SIGHUP:
         signal.signal(ending, signal.SIG_DFL)
+    # Another user, as whom some cases record, must be able to enter their folders.
+    temporary = pathlib.Path(tempfile.gettempdir()).resolve()
+    if not all(path.stat().st_mode & stat.S_IXOTH for path in [temporary, *temporary.parents]):
+        os.environ["TMPDIR"] = tempfile.tempdir = "/tmp"
     wanted = sys.argv[2:] or [case.__name__ for case in CASES]
     counts = collections.Counter()
     with tempfile.TemporaryDirectory() as name:
