@@ -291,7 +291,7 @@ void comparison_init(struct comparison *comparison, const struct runs *runs, con
     row_table_init(&comparison->keys, sizeof(struct row_key), failure);
     column_init(&comparison->rows, sizeof(struct comparison_row), failure);
     if (failure_is_set(failure)) return;
-    resamples_init(&comparison->resamples, runs->counts, failure);
+    resamples_init(&comparison->resamples, runs->counts, runs->job_count, failure);
     set_per(comparison, per);
     if (!failure_is_set(failure)) add_rows(comparison);
     if (!failure_is_set(failure)) join_functions_without_file(comparison);

@@ -133,7 +133,7 @@ static void begin_run(struct run *run, struct runs *runs, unsigned ignored, cons
 
 static void read_all(struct runs *runs, const struct options *options) {
     size_t count = runs_count(runs);
-    unsigned job_count = options->convert.job_count ? options->convert.job_count : machine_processor_count();
+    unsigned job_count = runs->job_count;
     unsigned thread_count = job_count < count ? job_count : (unsigned)count;
     struct reading *readings = calloc(count, sizeof *readings);
     struct thread_pool pool;
@@ -229,6 +229,7 @@ static void choose_measure(struct runs *runs, enum measure_choice choice) {
 
 void runs_read(struct runs *runs, const struct options *options, const struct column *globs) {
     *runs = (struct runs){.paths = {options->inputs.values[0], options->inputs.values[1]}};
+    runs->job_count = options->convert.job_count ? options->convert.job_count : machine_processor_count();
     memory_limit_init(&runs->memory, options->convert.max_memory_bytes);
     runs->failure.memory = &runs->memory;
     unsigned ignored = ignored_parts_parse(options->ignored, &runs->failure);

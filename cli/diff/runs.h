@@ -25,6 +25,7 @@ struct runs {
     const char *failed_path; /* the input that the failure is about; NULL: none */
     struct run *all;         /* owned; those of the base, then those of the head */
     struct run_counts counts;
+    unsigned job_count;   /* at least 1 */
     const char *paths[2]; /* the base and the head, as the options name them */
     enum measure measure; /* what is compared */
     struct text unit;     /* its unit: "samples", "ms" or an event; a text of the first run */

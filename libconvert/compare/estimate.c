@@ -97,19 +97,20 @@ static void draw_all(struct resamples *resamples) {
     }
 }
 
-void resamples_init(struct resamples *resamples, struct run_counts runs, struct failure *failure) {
-    *resamples = (struct resamples){.failure = failure, .runs = runs};
+void resamples_init(struct resamples *resamples, struct run_counts runs, unsigned thread_count,
+                    struct failure *failure) {
+    unsigned count = thread_count < THREAD_POOL_HELPERS_MAX ? thread_count : THREAD_POOL_HELPERS_MAX;
+    *resamples = (struct resamples){.failure = failure, .runs = runs, .thread_count = count};
     if (!estimate_knows_noise(runs)) return;
     size_t all = runs.base + runs.head;
     resamples->draws = memory_allocate_zeroed(failure, all * BLOCK_COUNT, sizeof *resamples->draws);
     resamples->largest = memory_allocate(failure, BLOCK_COUNT * sizeof *resamples->largest);
-    resamples->deviations = memory_allocate(failure, all * sizeof *resamples->deviations);
-    resamples->squares = memory_allocate(failure, all * sizeof *resamples->squares);
+    resamples->deviations = memory_allocate(failure, count * 2 * all * sizeof *resamples->deviations);
     if (!failure_is_set(failure)) draw_all(resamples);
 }
 
 void resamples_fini(struct resamples *resamples) {
-    MEMORY_FREE_ALL(resamples->squares, resamples->deviations, resamples->largest, resamples->draws);
+    MEMORY_FREE_ALL(resamples->deviations, resamples->largest, resamples->draws);
 }
 
 /* ---- Critical values. ---- */
@@ -144,17 +145,29 @@ static bool any_exceeds(const resample_lanes *numbers, const resample_lanes *lim
     return false;
 }
 
-/* Raises resamples->largest to the distances of this quantity. */
-static void take_distances(struct resamples *resamples, const struct quantity *quantity) {
+/* The blocks of resamples that one thread works on. */
+struct work {
+    struct thread_job job;
+    const struct resamples *resamples;
+    const struct quantity *quantities;
+    size_t quantity_count;
+    double *deviations; /* [run], and then their squares */
+    size_t first_block;
+    size_t end_block;
+};
+
+/* Raises the largest distances of the work's blocks to those of this quantity. */
+static void take_distances(const struct work *work, const struct quantity *quantity) {
+    const struct resamples *resamples = work->resamples;
     struct run_counts runs = resamples->runs;
-    double *deviations = resamples->deviations, *squares = resamples->squares;
+    double *deviations = work->deviations, *squares = deviations + runs.base + runs.head;
     double sampling = sampling_variance(quantity, runs);
     double base_least = deviate(quantity->values, runs.base, sampling, deviations, squares);
     double head_least =
         deviate(quantity->values + runs.base, runs.head, sampling, deviations + runs.base, squares + runs.base);
     double least_error = error_of(quantity, runs, base_least, head_least);
     if (least_error == 0) return; /* The runs of each side are equal. */
-    for (size_t block = 0; block < BLOCK_COUNT; block++) {
+    for (size_t block = work->first_block; block < work->end_block; block++) {
         const resample_lanes *base_draws = resamples->draws + block * (runs.base + runs.head);
         const resample_lanes *head_draws = base_draws + runs.base;
         resample_lanes *largest = &resamples->largest[block];
@@ -173,6 +186,33 @@ static void take_distances(struct resamples *resamples, const struct quantity *q
             if (error > 0) (*largest)[i] = fmax((*largest)[i], fabs(changes[i]) / error);
         }
     }
+}
+
+/* A thread_job_run. */
+static void run_work(void *context, unsigned helper) {
+    const struct work *work = context;
+    (void)helper;
+    for (size_t i = 0; i < work->quantity_count; i++) take_distances(work, &work->quantities[i]);
+}
+
+/* Shares the blocks among the threads. */
+static void take_all_distances(struct resamples *resamples, const struct quantity *quantities, size_t count) {
+    struct work works[THREAD_POOL_HELPERS_MAX];
+    struct thread_pool pool;
+    size_t run_count = resamples->runs.base + resamples->runs.head;
+    unsigned thread_count = resamples->thread_count < count ? resamples->thread_count : (unsigned)count;
+    thread_pool_init(&pool, thread_count);
+    for (unsigned i = 0; i < thread_count; i++) {
+        works[i] = (struct work){.resamples = resamples,
+                                 .quantities = quantities,
+                                 .quantity_count = count,
+                                 .deviations = resamples->deviations + i * 2 * run_count,
+                                 .first_block = (size_t)i * BLOCK_COUNT / thread_count,
+                                 .end_block = (i + (size_t)1) * BLOCK_COUNT / thread_count};
+        thread_pool_submit(&pool, &works[i].job, run_work, &works[i]);
+    }
+    for (unsigned i = 0; i < thread_count; i++) thread_pool_await(&pool, &works[i].job);
+    thread_pool_fini(&pool);
 }
 
 static int compare_numbers(const void *a, const void *b) { return ORDER(*(const double *)a, *(const double *)b); }
@@ -194,7 +234,7 @@ double resamples_critical_errors(struct resamples *resamples, const struct quant
     if (!resamples->draws) return normal_critical_errors((1 - confidence) / (double)count);
     double *largest = (double *)resamples->largest;
     memset(largest, 0, RESAMPLE_COUNT * sizeof *largest);
-    for (size_t i = 0; i < count; i++) take_distances(resamples, &quantities[i]);
+    take_all_distances(resamples, quantities, count);
     qsort(largest, RESAMPLE_COUNT, sizeof *largest, compare_numbers);
     return largest[(size_t)(confidence * RESAMPLE_COUNT) - 1];
 }

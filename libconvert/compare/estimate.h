@@ -15,6 +15,7 @@
 #include <stddef.h>
 
 #include "libconvert/base/failure.h"
+#include "libconvert/base/thread_pool.h"
 
 /* With fewer runs on a side, resamples do not show the noise. */
 enum { KNOWN_NOISE_RUNS_MIN = 5 };
@@ -56,13 +57,15 @@ struct resamples {
     struct failure *failure; /* borrowed */
     struct run_counts runs;
     resample_lanes *draws;   /* owned; [block][run]: how often each resample of the block has the run */
-    resample_lanes *largest; /* owned; [block]: work space, as are the next two */
-    double *deviations;      /* owned; [run] */
-    double *squares;         /* owned; [run] */
+    resample_lanes *largest; /* owned; [block]: work space, as is the next one */
+    double *deviations;      /* owned; [thread][run]: deviations from the mean, and then their squares */
+    unsigned thread_count;
 };
 
-/* Draws nothing if there are too few runs. Running out of memory is latched. */
-void resamples_init(struct resamples *resamples, struct run_counts runs, struct failure *failure);
+/* Draws nothing if there are too few runs. The number of threads changes no result. Running out of memory is
+ * latched. */
+void resamples_init(struct resamples *resamples, struct run_counts runs, unsigned thread_count,
+                    struct failure *failure);
 void resamples_fini(struct resamples *resamples);
 
 /* Returns how many standard errors a change must have so that this part of comparisons without a change has none, among

@@ -25,13 +25,18 @@ static void fill(double *values, double base, double head, double deviation, uns
         values[i] = (i < RUN_COUNT ? base : head) + deviation * noise(seed * ALL_COUNT + i);
 }
 
-static double critical_errors(struct run_counts runs, const struct quantity *quantities, size_t count) {
+static double critical_errors_of(struct run_counts runs, const struct quantity *quantities, size_t count,
+                                 unsigned thread_count) {
     struct resamples resamples;
-    resamples_init(&resamples, runs, &failure);
+    resamples_init(&resamples, runs, thread_count, &failure);
     double result = resamples_critical_errors(&resamples, quantities, count, 0.95);
     resamples_fini(&resamples);
     assert_false(failure_is_set(&failure));
     return result;
+}
+
+static double critical_errors(struct run_counts runs, const struct quantity *quantities, size_t count) {
+    return critical_errors_of(runs, quantities, count, 1);
 }
 
 static bool stands_out(const struct quantity *quantity, struct run_counts runs) {
@@ -83,6 +88,18 @@ TEST(test_many_quantities) {
         found_count += is_found;
     }
     assert_in_range(found_count, 0, 9);
+}
+
+TEST(test_threads) {
+    double values[3][ALL_COUNT];
+    struct quantity quantities[3];
+    for (unsigned i = 0; i < 3; i++) {
+        fill(values[i], 100, 110, 5, i);
+        quantities[i] = (struct quantity){values[i], NULL, 1};
+    }
+    double critical = critical_errors(ten_each, quantities, 3);
+    assert_true(critical == critical_errors_of(ten_each, quantities, 3, 2));
+    assert_true(critical == critical_errors_of(ten_each, quantities, 3, 100));
 }
 
 TEST(test_exchanged_sides) {
