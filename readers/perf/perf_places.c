@@ -273,9 +273,11 @@ static struct code_row look_up(struct perf_places *code, const struct place_key 
 }
 
 static bool make_places(struct perf_places *code) {
-    size_t bytes_count = sizeof *code->places << KNOWN_PLACES_LOG2;
-    code->places = memory_allocate(code->profile->failure, bytes_count);
-    if (code->places) memset(code->places, 0, bytes_count); /* makes its pages: see start_child in unwinder.c */
+    enum { PAGE_BYTES = 4096 };
+    size_t count = (size_t)1 << KNOWN_PLACES_LOG2;
+    code->places = memory_allocate_zeroed(code->profile->failure, count, sizeof *code->places);
+    /* Makes the pages: see start_child in unwinder.c. */
+    for (size_t i = 0; code->places && i < count * sizeof *code->places; i += PAGE_BYTES) ((char *)code->places)[i] = 0;
     return code->places;
 }
 
