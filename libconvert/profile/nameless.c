@@ -3,9 +3,16 @@
 #include <inttypes.h>
 #include <stdio.h>
 
+#include "libconvert/base/cursor.h"
+
+/* Most names are looked at here, so each digit is compared without a call. */
 static bool is_prefixed_hex(struct text text, struct text prefix) {
-    return text.bytes_count > prefix.bytes_count && text_starts_with(text, prefix) &&
-           text_has_only(text_from(text, prefix.bytes_count), "0123456789abcdef");
+    if (text.bytes_count <= prefix.bytes_count || !text_starts_with(text, prefix)) return false;
+    for (size_t i = prefix.bytes_count; i < text.bytes_count; i++) {
+        char byte = text.bytes[i];
+        if (!cursor_is_digit(byte) && !(byte >= 'a' && byte <= 'f')) return false;
+    }
+    return true;
 }
 
 bool name_is_address(struct text name) { return is_prefixed_hex(name, TEXT("0x")); }
