@@ -58,7 +58,7 @@ void merge_run(struct merge *merge, struct profile *whole) {
     }
     if (failure_is_set(merge->failure)) return;
     merge_tasks_init(&tasks, merge, whole);
-    if (!merge->runs && !failure_is_set(merge->failure)) merge_choose_samples(merge, &tasks, whole);
+    if (!merge->runs && !failure_is_set(merge->failure)) merge_choose_samples(merge, &tasks);
     merge_weights(merge, whole);
     while (merge->taken_count < merge->input_count && !failure_is_set(merge->failure)) merge_take_tables(merge, whole);
     if (!failure_is_set(merge->failure)) merge_rows(merge, &tasks, whole);

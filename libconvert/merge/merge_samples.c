@@ -1,7 +1,5 @@
 /* Decides whose samples a thread has that perf and the recorder both sampled: they would count twice. */
-#include <string.h>
-
-#include "libconvert/base/memory.h"
+#include "libconvert/base/first_row.h"
 #include "libconvert/profile/cut_stacks.h"
 #include "merge_steps.h"
 
@@ -27,8 +25,19 @@ static uint64_t period_of(const struct profile *profile, const struct sample *sa
     return is_period ? (uint64_t)period : 0;
 }
 
-/* Returns when the input was recorded, from an interval before its first event. Tasks whose start is known have existed
- * in that time. */
+/* When an input recorded a thread, of which it has samples. */
+struct stretch {
+    uint32_t thread; /* in the whole profile */
+    struct time_range range;
+};
+
+static const struct stretch *stretch_at(const struct column *stretches, size_t number) {
+    return column_at(stretches, number);
+}
+
+static int compare_stretches(const void *a, const void *b) { return ORDER_BY(struct stretch, thread, a, b); }
+
+/* Returns when the input was recorded. Tasks whose start is known have existed in that time. */
 static struct time_range recorded_range(const struct profile *profile) {
     struct time_range range = profile_events(profile);
     const struct recording_times *recording = &profile->recording;
@@ -38,14 +47,35 @@ static struct time_range recorded_range(const struct profile *profile) {
     }
     if (recording->start_ns != TIME_NONE) time_range_add(&range, recording->start_ns);
     if (recording->end_ns != TIME_NONE) time_range_add(&range, recording->end_ns);
-    if (time_range_is_empty(&range)) return range;
-    return (struct time_range){merge_difference(range.first_ns, profile->meta.interval_ns),
-                               merge_sum(range.last_ns, profile->meta.interval_ns)};
+    return range;
 }
 
-/* Drops the samples within the range in threads that another input sampled then. */
-static void drop_samples(struct merge_input *input, const thread_id *threads, const bool *are_sampled,
-                         struct time_range range) {
+/* Adds a stretch for each sampled thread: the time of the recording in which it lived, and an interval on both sides.
+ * For the recorder, a thread ends when it executes a program that does not record. */
+static void add_stretches(struct column *stretches, const struct profile *profile, const thread_id *threads) {
+    struct time_range all = recorded_range(profile);
+    for (uint32_t i = 0; i < profile->threads.count; i++) {
+        const struct thread *thread = profile_thread_at(profile, (thread_id){i});
+        struct time_range range = {time_later(all.first_ns, thread->start_ns),
+                                   time_earlier(all.last_ns, thread->end_ns)};
+        range.first_ns = merge_difference(range.first_ns, profile->meta.interval_ns);
+        range.last_ns = merge_sum(range.last_ns, profile->meta.interval_ns);
+        if (samples_count(&thread->samples)) column_add(stretches, &(struct stretch){threads[i].index, range});
+    }
+}
+
+/* `first` is the first stretch of that thread, if it has any. */
+static bool is_within(const struct column *stretches, size_t first, uint32_t thread, int64_t time_ns) {
+    for (size_t i = first; i < stretches->count; i++) {
+        const struct stretch *stretch = stretch_at(stretches, i);
+        if (stretch->thread != thread) return false;
+        if (time_ns >= stretch->range.first_ns && time_ns <= stretch->range.last_ns) return true;
+    }
+    return false;
+}
+
+/* Drops the samples of threads that another input recorded at that time. */
+static void drop_samples(struct merge_input *input, const thread_id *threads, const struct column *stretches) {
     struct profile *profile = &input->profile;
     struct ledger *ledger = &profile->ledger;
     struct text cause = input->is_recorder ? TEXT("sample of the recorder in a thread that perf sampled")
@@ -53,11 +83,13 @@ static void drop_samples(struct merge_input *input, const thread_id *threads, co
     uint64_t count = 0, periods = 0;
     for (uint32_t i = 0; i < profile->threads.count; i++) {
         struct samples kept, *samples = &profile_thread_at(profile, (thread_id){i})->samples;
-        if (!are_sampled[threads[i].index]) continue;
+        uint32_t thread = threads[i].index;
+        size_t first = FIRST_ROW(j, stretches->count, stretch_at(stretches, j)->thread >= thread);
+        if (first == stretches->count || stretch_at(stretches, first)->thread != thread) continue;
         samples_init(&kept, profile->failure);
         for (uint32_t row = 0; row < samples_count(samples) && !failure_is_set(profile->failure); row++) {
             const struct sample *sample = samples_at(samples, row);
-            bool is_dropped = sample->time_ns >= range.first_ns && sample->time_ns <= range.last_ns;
+            bool is_dropped = is_within(stretches, first, thread, sample->time_ns);
             count += is_dropped;
             if (is_dropped) periods += period_of(profile, sample);
             if (is_dropped) continue;
@@ -72,20 +104,16 @@ static void drop_samples(struct merge_input *input, const thread_id *threads, co
     if (ledger->read[LEDGER_PERIODS]) ledger_lose_kept(ledger, LEDGER_PERIODS, cause, periods);
 }
 
-void merge_choose_samples(struct merge *merge, const struct merge_tasks *tasks, const struct profile *whole) {
-    bool *are_sampled = memory_allocate(merge->failure, (whole->threads.count + 1) * sizeof *are_sampled);
+void merge_choose_samples(struct merge *merge, const struct merge_tasks *tasks) {
+    struct column stretches;
     bool keeps_recorder = prefers_recorder(merge);
-    for (size_t i = 0; are_sampled && i < merge->input_count; i++) {
-        const struct merge_input *keeper = &merge->inputs[i];
-        if (keeper->is_recorder != keeps_recorder) continue;
-        memset(are_sampled, 0, whole->threads.count * sizeof *are_sampled);
-        for (uint32_t j = 0; j < keeper->profile.threads.count; j++)
-            if (samples_count(&profile_thread_at(&keeper->profile, (thread_id){j})->samples))
-                are_sampled[tasks->threads[tasks->first_threads[i] + j].index] = true;
-        struct time_range range = recorded_range(&keeper->profile);
-        for (size_t j = 0; j < merge->input_count; j++)
-            if (merge->inputs[j].is_recorder != keeps_recorder)
-                drop_samples(&merge->inputs[j], tasks->threads + tasks->first_threads[j], are_sampled, range);
-    }
-    memory_free(are_sampled);
+    column_init(&stretches, sizeof(struct stretch), merge->failure);
+    for (size_t i = 0; i < merge->input_count; i++)
+        if (merge->inputs[i].is_recorder == keeps_recorder)
+            add_stretches(&stretches, &merge->inputs[i].profile, tasks->threads + tasks->first_threads[i]);
+    column_sort(&stretches, compare_stretches);
+    for (size_t i = 0; i < merge->input_count && !failure_is_set(merge->failure); i++)
+        if (merge->inputs[i].is_recorder != keeps_recorder)
+            drop_samples(&merge->inputs[i], tasks->threads + tasks->first_threads[i], &stretches);
+    column_fini(&stretches);
 }

@@ -48,7 +48,7 @@ void merge_tasks_fini(struct merge_tasks *tasks);
 
 /* Drops samples of threads that perf and the recorder both sampled, so that at any time those of one of them are left.
  */
-void merge_choose_samples(struct merge *merge, const struct merge_tasks *tasks, const struct profile *whole);
+void merge_choose_samples(struct merge *merge, const struct merge_tasks *tasks);
 
 /* ---- merge_tables.c. ---- */
 

@@ -439,6 +439,21 @@ TEST(test_samples_of_the_recorder_on_request, begin, end) {
     assert_int_equal(lost_samples(), 1);
 }
 
+/* The thread executes a program that the recorder does not record, while another process goes on. */
+TEST(test_the_recorder_replaces_samples_while_a_thread_lives, begin, end) {
+    merge.samples = GECKO_CONVERT_SAMPLES_RECORDER;
+    add_same_thread();
+    profile_thread_at(part(0), (thread_id){0})->end_ns = 22 * SECOND_NS;
+    add_sample(2, profile_thread_at(part(2), (thread_id){0}), 25 * SECOND_NS, "executed");
+    part(0)->recording.end_ns = 30 * SECOND_NS;
+    run();
+    assert_samples(
+        "7/7 main loop 0 1 recorded\n"
+        "7/7 main loop 1000000000 1 recorded\n"
+        "7/7 main loop 4000000000 1 executed\n");
+    assert_int_equal(lost_samples(), 1);
+}
+
 TEST(test_whole_stacks_of_the_recorder_are_better_than_cut_ones, begin, end) {
     add_same_thread();
     ledger_enter(&merge.inputs[2].profile.ledger, LEDGER_SAMPLES, LEDGER_NOTED, TEXT(CUT_STACKS_CAUSE "advice"), 1,
