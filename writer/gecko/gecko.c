@@ -117,8 +117,9 @@ static uint64_t count_track_weights(const struct profile *profile) {
 static uint64_t count_lost_cpu(const struct profile *profile, const struct gecko_weights *weights) {
     uint64_t count = 0;
     for (size_t i = 0; i < profile->thread_order.count; i++) {
-        const struct samples *samples = &profile_ordered_thread(profile, i)->samples;
-        if (!samples_have_cpu(samples) || gecko_writes_cpu(weights, samples)) continue;
+        const struct thread *thread = profile_ordered_thread(profile, i);
+        const struct samples *samples = &thread->samples;
+        if (!samples_have_cpu(samples) || gecko_weights_leave_cpu(weights, thread)) continue;
         for (uint32_t row = 0; row < samples_count(samples); row++) count += samples_cpu_ns(samples, row) != TIME_NONE;
     }
     return count;
@@ -156,6 +157,15 @@ static void write_short_meta(struct json *json, const struct profile *profile, c
     thread_json_key_time(json, "shutdownTime", process ? process_shutdown_ns(process) : TIME_NONE);
 }
 
+static bool has_cpu_times(const struct emission *emission) {
+    const struct profile *profile = emission->profile;
+    if (profile_are_weights_cpu(profile)) return emission->threads.has_cpu_deltas;
+    bool has_any = !emission->weights.are_repeated;
+    for (size_t i = 0; i < profile->thread_order.count && !has_any; i++)
+        has_any = gecko_weights_leave_cpu(&emission->weights, profile_ordered_thread(profile, i));
+    return has_any;
+}
+
 static void write_root_meta(struct emission *emission, const struct process *process) {
     const struct profile *profile = emission->profile;
     const struct profile_meta *meta = &profile->meta;
@@ -173,9 +183,7 @@ static void write_root_meta(struct emission *emission, const struct process *pro
     meta_json_categories(json, &profile->categories);
     marker_json_schemas(json, &profile->marker_schemas, true);
     enum cpu_delta_unit cpu_delta_unit = meta_json_cpu_delta_unit(profile);
-    bool has_cpu = emission->threads.has_cpu_deltas || !emission->weights.are_repeated;
-    if (profile_are_weights_cpu(profile)) has_cpu = emission->threads.has_cpu_deltas;
-    if (has_cpu && cpu_delta_unit != CPU_DELTA_NONE) meta_json_sample_units(json, cpu_delta_unit);
+    if (has_cpu_times(emission) && cpu_delta_unit != CPU_DELTA_NONE) meta_json_sample_units(json, cpu_delta_unit);
     json_object_end(json);
 }
 

@@ -146,7 +146,7 @@ static void write_samples(struct gecko_thread_writer *writer, const struct threa
     const struct profile *profile = writer->profile;
     const struct samples *samples = &thread->samples;
     bool has_cpu_deltas = writer->has_cpu_deltas && !thread_is_track(thread) && samples_count(samples);
-    bool writes_cpu = !has_cpu_deltas && gecko_writes_cpu(writer->weights, samples);
+    bool writes_cpu = !has_cpu_deltas && gecko_weights_leave_cpu(writer->weights, thread);
     bool has_cpu_column = has_cpu_deltas || writes_cpu;
     table_of_rows_begin(json, "samples", &gecko_sample_table, has_cpu_column ? NULL : "threadCPUDelta");
     /* If times were made up from the order of samples, they are made up again with one interval per repetition, so that

@@ -29,11 +29,6 @@ void gecko_thread_writer_init(struct gecko_thread_writer *writer, struct gecko_t
                               const struct gecko_weights *weights);
 void gecko_thread_writer_fini(struct gecko_thread_writer *writer);
 
-/* Returns whether the samples' separate CPU times are written. They cannot be split among a sample's repetitions. */
-static inline bool gecko_writes_cpu(const struct gecko_weights *weights, const struct samples *samples) {
-    return samples_have_cpu(samples) && !weights->are_repeated;
-}
-
 void gecko_thread_write(struct gecko_thread_writer *writer, const struct thread *thread, struct json *json);
 
 /* Writes the table of sources that threads have used since the previous call. */

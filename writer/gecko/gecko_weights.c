@@ -118,6 +118,15 @@ uint32_t gecko_weights_row_count(const struct gecko_weights *weights, uint32_t w
     return (uint32_t)rows_of(weights, profile_weight_decode(weights->profile, weight));
 }
 
+bool gecko_weights_leave_cpu(const struct gecko_weights *weights, const struct thread *thread) {
+    const struct samples *samples = &thread->samples;
+    bool can_repeat = weights->are_repeated && !thread_is_track(thread);
+    if (!samples_have_cpu(samples)) return false;
+    for (uint32_t i = 0; can_repeat && i < samples_count(samples); i++)
+        if (gecko_weights_row_count(weights, samples_at(samples, i)->weight) > 1) return false;
+    return true;
+}
+
 /* Returns what one written sample stands for. Samples must have been weighed, and no weight may be lost. An exact unit
  * divides the weight with the most digits after the point, so at that scale its mantissa fits. */
 static struct decimal unit_of(const struct gecko_weights *weights) {

@@ -36,5 +36,9 @@ void gecko_weights_init(struct gecko_weights *weights, const struct profile *pro
 /* Returns how often a sample of that encoded weight (profile_weight_encode) is written. */
 uint32_t gecko_weights_row_count(const struct gecko_weights *weights, uint32_t weight);
 
+/* Returns whether the thread's samples have separate CPU times that are written. They cannot be split among a sample's
+ * repetitions. */
+bool gecko_weights_leave_cpu(const struct gecko_weights *weights, const struct thread *thread);
+
 /* Enters in the ledger what became of the weights. */
 void gecko_weights_enter(const struct gecko_weights *weights, struct ledger *ledger);

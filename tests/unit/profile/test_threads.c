@@ -92,7 +92,7 @@ TEST(details_go_with_their_samples, begin_profile, end_profile) {
     }
 }
 
-/* The CPU time of a repeated sample must not be counted twice. */
+/* The CPU time of a repeated sample must not be counted twice. That of other threads is written. */
 TEST(repeated_samples_lose_details, begin_profile, end_profile) {
     thread_id thread = profile_add_thread(&profile, profile_add_process(&profile, 7, 0), 7, 0);
     profile.meta.weight_type = WEIGHT_SAMPLES;
@@ -103,6 +103,21 @@ TEST(repeated_samples_lose_details, begin_profile, end_profile) {
     assert_written(&emitter_gecko, "\"time\":1,\"eventDelay\":2},\"data\":[[null,0],[null,1,3],[null,1,3]]");
     assert_int_equal(ledger_of("CPU time of a sample (samples are repeated, or weights are differences)"), 1);
     assert_not_written(&emitter_gecko, "sampleUnits");
+}
+
+TEST(threads_without_repeated_samples_keep_details, begin_profile, end_profile) {
+    process_id process = profile_add_process(&profile, 7, 0);
+    profile.meta.weight_type = WEIGHT_SAMPLES;
+    for (uint32_t weight = 1; weight <= 2; weight++) {
+        struct thread *thread = at(profile_add_thread(&profile, process, 6 + weight, 0));
+        thread_add_sample(thread, 0, stack_none(), weight);
+        samples_set_details(&thread->samples, 77, TIME_NONE);
+    }
+    finish();
+    assert_written(&emitter_gecko, "\"threadCPUDelta\":2,\"eventDelay\":3},\"data\":[[null,0,77]]");
+    assert_int_equal(ledger_of("CPU time of a sample (samples are repeated, or weights are differences)"), 1);
+    assert_written(&emitter_gecko, "\"time\":1,\"eventDelay\":2},\"data\":[[null,0],[null,0]]");
+    assert_written(&emitter_gecko, "\"threadCPUDelta\":\"ns\"");
 }
 
 /* ---- Allocations. ---- */
