@@ -256,15 +256,21 @@ static void visit_tid(uint32_t tid, const struct visit *visit) {
 
 static void visit_entry(const char *name, void *visit) { visit_tid((uint32_t)strtoul(name, NULL, 10), visit); }
 
+/* A thread that ends by the system call keeps its record. */
 static void count_registered(struct thread_writers *writers, struct thread_record *record, void *count) {
+    uint32_t tid = thread_registry_tid(writers);
+    uint64_t cpu_ns;
     (void)record;
-    if (thread_registry_tid(writers)) ++*(uint32_t *)count;
+    if (tid && task_read_cpu_ns(tid, &cpu_ns)) ++*(uint32_t *)count;
 }
 
-/* Whether the kernel has no other threads than those that are registered or in the list. */
+static bool is_stranger(const struct task *task) { return !task->is_missing && !thread_registry_record_of(task->tid); }
+
+/* Whether the kernel has no other threads than those that are registered or in the list. If one that has ended or has
+ * registered were counted as well, it would hide a new one. */
 static bool is_complete(void) {
     uint32_t link_count = LINKS_OF_FOLDER;
-    for (uint32_t i = 0; i < list.count; i++) link_count += !list.tasks[i].is_missing;
+    for (uint32_t i = 0; i < list.count; i++) link_count += is_stranger(&list.tasks[i]);
     thread_registry_each_record(count_registered, &link_count);
     return link_count == list.link_count;
 }

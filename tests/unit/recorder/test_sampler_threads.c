@@ -1065,6 +1065,32 @@ TEST(test_few_descriptors, set_up_folder, tear_down_folder) {
     recorded_fini(&recorded);
 }
 
+static void *register_and_end_by_call(void *unused) {
+    (void)unused;
+    make_first_call();
+    grec_thread_register("ended");
+    syscall(SYS_exit, 0);
+    return NULL;
+}
+
+/* A thread that has ended without giving its record back must not stand for a thread that began later. */
+TEST(test_stranger_after_an_end_by_call, set_up_folder, tear_down_folder) {
+    if (IS_SANITIZED) skip(); /* they do not allow such an end */
+    struct recorded recorded;
+    pthread_t ended;
+    struct busy_thread thread = {.run = work_as_stranger};
+    start_sampling(*state, "ended.trace", (struct grec_options){.interval_us = 1000, .flags = GREC_ALL_THREADS});
+    assert_int_equal(pthread_create(&ended, NULL, register_and_end_by_call, NULL), 0);
+    pthread_join(ended, NULL);
+    busy_thread_start(&thread);
+    wait_stacks(&thread, 100);
+    stop_and_read(&recorded, *state, "ended.trace");
+    busy_thread_join(&thread);
+    const struct thread *samples = need_thread(&recorded, "stranger");
+    assert_true(count_samples_in(&recorded.profile, samples, working_code()) > 50);
+    recorded_fini(&recorded);
+}
+
 /* The processor time that a thread had used when its second life began, and when it ended. */
 static uint64_t second_from_ns, second_to_ns;
 
