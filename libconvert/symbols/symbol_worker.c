@@ -382,6 +382,7 @@ static void look_up_part(void *context, unsigned helper) {
     (void)helper;
     struct reading *reading = &part->reading;
     const struct symbol_work *work = part->worker.work;
+    if (!reading->request_count) return; /* the parts before it have all requests of its address */
     struct debug_files files;
     const struct lib *lib = libs_at(&work->profile->libs, (lib_id){reading->requests->lib});
     part->is_lost = debug_files_open(&files, lib, work->folders, part->worker.failure) != DEBUG_FILE_FOUND;

@@ -1376,6 +1376,23 @@ TEST(answers_do_not_depend_on_the_number_of_threads, set_up, tear_down) {
     }
 }
 
+/* Threads divide the requests of a library, but not those of one address. */
+TEST(many_requests_of_one_address_are_answered_by_one_thread, set_up, tear_down) {
+    enum { REQUEST_COUNT = 1024 };
+    lib_id lib = lib_of(path_of("whole"), test.build_id);
+    uint64_t address = label("whole", "probe_plain");
+    for (uint32_t i = 0; i < REQUEST_COUNT; i++) {
+        struct frame frame = frame_of(lib, address, "0x1");
+        frame.line = i + 1;
+        profile_frame(&test.profile, &frame);
+    }
+    add_sample(lib, address);
+    add_sample(lib_of("/nowhere/other", ""), 1);
+    symbolize(GECKO_CONVERT_SYMBOLS_AUTO);
+    assert_stack(0, "root\nplain from 18, program.cc:19 [plain]\n");
+    assert_notes("1 address in a library whose file was not found\n");
+}
+
 /* ---- Processes that do not survive. ---- */
 
 /* Called in the child process when libdw opens "copy", if the file "harm" is there. */
