@@ -364,7 +364,7 @@ struct gecko_convert_input {
     uint64_t bytes; /* size of the unpacked trace */
     enum gecko_convert_timeline timeline;
     int64_t offset_ns;  /* what was added to its times */
-    const char *remark; /* what is doubtful about its place; empty: nothing */
+    const char *remark; /* what is doubtful about its place or its times; empty: nothing */
 };
 
 /* A library of which functions have no names in the profile. */

@@ -36,7 +36,7 @@ struct merge_input {
     /* Set by merge_run. */
     enum gecko_convert_timeline timeline;
     int64_t offset_ns; /* what was added to its times */
-    char remark[256];  /* what is doubtful about its place on the timeline; empty: nothing */
+    char remark[256];  /* what is doubtful about its place on the timeline or its times; empty: nothing */
     uint32_t machine;  /* inputs with the same number come from the same boot of the same machine */
 };
 
@@ -48,6 +48,7 @@ struct merge {
     struct payloads *payloads; /* owned; the payloads of each input, to which the whole profile refers */
     enum gecko_convert_samples samples;
     const struct merge_runs *runs; /* borrowed; NULL: the inputs are not runs of one program */
+    bool have_other_intervals;     /* samples of some runs stand for other times than those of the first */
 };
 
 /* Allocates all inputs and initialises their profiles. */

@@ -43,16 +43,47 @@ static int64_t tenths_of(const struct merge_input *input, int64_t shortest_ns) {
     return tenths <= 11 || rest * 20 <= tenths ? whole : tenths;
 }
 
-/* Returns whether weights count samples, which stand for the shortest interval. Runs keep their samples as they are. */
+static bool counts_samples(const struct profile_meta *whole) {
+    bool is_of_samples = whole->weight_type == WEIGHT_ONE || whole->weight_type == WEIGHT_SAMPLES;
+    return is_of_samples && !whole->weight_unit.bytes_count;
+}
+
+/* Returns whether samples are weighed by the shortest interval. Runs keep their samples as they are. */
 static bool counts_intervals(const struct merge *merge, const struct profile_meta *whole) {
-    bool counts_samples = whole->weight_type == WEIGHT_ONE || whole->weight_type == WEIGHT_SAMPLES;
-    return !merge->runs && counts_samples && !whole->weight_unit.bytes_count;
+    return !merge->runs && counts_samples(whole);
 }
 
 static bool intervals_differ(const struct merge *merge, int64_t shortest_ns) {
     for (size_t i = 0; i < merge->input_count; i++)
         if (tenths_of(&merge->inputs[i], shortest_ns) != 10) return true;
     return false;
+}
+
+/* Estimates of one interval differ by less than a tenth. */
+static bool are_alike(int64_t interval_ns, int64_t other_ns) {
+    double ratio = (double)interval_ns / (double)other_ns;
+    return ratio < 1.1 && ratio > 1 / 1.1;
+}
+
+/* Merged runs have the interval of the first one, and samples that stand for another time show wrong times. Runs
+ * without samples count too: the interval of what was merged before may be theirs. */
+static void compare_intervals(struct merge *merge) {
+    const struct merge_input *first = NULL;
+    for (size_t i = 0; i < merge->input_count; i++) {
+        struct merge_input *input = &merge->inputs[i];
+        int64_t interval_ns = input->profile.meta.interval_ns;
+        char own[DECIMAL_TEXT_BYTES], others[DECIMAL_TEXT_BYTES];
+        if (interval_ns <= 0) continue;
+        if (!first) first = input;
+        if (are_alike(interval_ns, first->profile.meta.interval_ns)) continue;
+        merge->have_other_intervals = true;
+        decimal_print(decimal_shift((struct decimal){.mantissa = interval_ns}, -6), own);
+        decimal_print(decimal_shift((struct decimal){.mantissa = first->profile.meta.interval_ns}, -6), others);
+        if (has_samples(input))
+            merge_remark(input,
+                         "its samples stand for %s ms each, but the profile shows them as %s ms, as those of %.*s", own,
+                         others, TEXT_ARGS(first->name));
+    }
 }
 
 /* ---- Weights. ---- */
@@ -175,6 +206,7 @@ void merge_weights(struct merge *merge, struct profile *whole) {
         whole->meta.weight_type = WEIGHT_SAMPLES;
     for (size_t i = 0; i < merge->input_count && whole->meta.weight_type != WEIGHT_ONE; i++)
         profile_give_weights(&merge->inputs[i].profile);
+    if (merge->runs && counts_samples(&whole->meta)) compare_intervals(merge);
     merge_cpu_times(merge, whole);
     for (size_t i = 0; i < merge->input_count && whole->meta.weight_type != WEIGHT_ONE; i++)
         equalize_weights(merge, &merge->inputs[i], &whole->meta, shortest_ns);
@@ -349,15 +381,23 @@ static void show_ledgers_of_runs(const struct merge *merge, struct profile *whol
     strings_fini(&labels);
 }
 
-/* Notes that texts of source files differ. Gives no count, which would depend on how nested merges group the runs. */
-static void show_other_contents(const struct merge *merge, struct profile *whole) {
-    static const struct text value =
-        TEXT("some differ between runs: the texts are those of the first run that has them");
-    bool differ = false;
+static bool is_told_by_any(const struct merge *merge, struct text label) {
     for (size_t i = 0; i < merge->input_count; i++)
-        differ |= merge->inputs[i].other_content_count ||
-                  profile_extra(&merge->inputs[i].profile, TEXT(RUNS_SECTION), TEXT(CONTENTS_LABEL)).bytes_count;
-    if (differ) profile_add_extra(whole, TEXT(RUNS_SECTION), TEXT(CONTENTS_LABEL), value);
+        if (profile_extra(&merge->inputs[i].profile, TEXT(RUNS_SECTION), label).bytes_count) return true;
+    return false;
+}
+
+/* Notes how runs differ. Gives no counts, which would depend on how nested merges group the runs. */
+static void show_differences(const struct merge *merge, struct profile *whole) {
+    static const struct text contents =
+        TEXT("some differ between runs: the texts are those of the first run that has them");
+    static const struct text intervals =
+        TEXT("they differ between runs: times of samples are those of the first run's interval");
+    bool differ = is_told_by_any(merge, TEXT(CONTENTS_LABEL));
+    for (size_t i = 0; i < merge->input_count; i++) differ |= merge->inputs[i].other_content_count > 0;
+    if (differ) profile_add_extra(whole, TEXT(RUNS_SECTION), TEXT(CONTENTS_LABEL), contents);
+    if (merge->have_other_intervals || is_told_by_any(merge, TEXT(INTERVALS_LABEL)))
+        profile_add_extra(whole, TEXT(RUNS_SECTION), TEXT(INTERVALS_LABEL), intervals);
 }
 
 static void lose_other_contents(const struct merge_input *input, struct ledger *ledger) {
@@ -385,7 +425,7 @@ static void add_extras_of_runs(const struct merge *merge, struct profile *whole)
                    TEXT("line about the recording after the first 2000 of a run"), lost_count, NULL);
     for (size_t i = 0; i < merge->input_count; i++) run_count += run_count_of(&merge->inputs[i]);
     profile_add_extra(whole, TEXT(RUNS_SECTION), TEXT(RUNS_LABEL), profile_text_format(whole, "%" PRIu64, run_count));
-    show_other_contents(merge, whole);
+    show_differences(merge, whole);
     show_ledgers_of_runs(merge, whole);
     for (size_t i = 0; i < merge->input_count; i++) ledger_add(&whole->ledger, &merge->inputs[i].profile.ledger);
 }

@@ -14,6 +14,9 @@ static inline int64_t merge_difference(int64_t a, int64_t b) { return (int64_t)(
 /* Decides where each input belongs on the timeline and on which machine it was recorded, and shifts its times. */
 void merge_align(struct merge *merge);
 
+/* Sets the remark of the input, unless it has one. */
+__attribute__((format(printf, 2, 3))) void merge_remark(struct merge_input *input, const char *format, ...);
+
 /* Returns the input whose clock is that of the timeline. */
 struct merge_input *merge_reference(const struct merge *merge);
 

@@ -40,7 +40,7 @@ struct merge_input *merge_reference(const struct merge *merge) {
     return best;
 }
 
-static __attribute__((format(printf, 2, 3))) void remark(struct merge_input *input, const char *format, ...) {
+void merge_remark(struct merge_input *input, const char *format, ...) {
     if (*input->remark) return;
     va_list arguments;
     va_start(arguments, format);
@@ -67,8 +67,9 @@ static bool share_clock(const struct merge_input *a, struct merge_input *b) {
     if (have_boot_ids || !knows_time_of_day(a) || !knows_time_of_day(b)) return true;
     int64_t distance_ns = first->epoch_offset_ns - second->epoch_offset_ns;
     if (distance_ns <= SAME_BOOT_NS && distance_ns >= -SAME_BOOT_NS) return true;
-    remark(b, "its clock disagrees with that of %.*s by %" PRId64 " s: taken for another boot, by the time of day",
-           TEXT_ARGS(a->name), (distance_ns < 0 ? -distance_ns : distance_ns) / 1000000000);
+    merge_remark(b,
+                 "its clock disagrees with that of %.*s by %" PRId64 " s: taken for another boot, by the time of day",
+                 TEXT_ARGS(a->name), (distance_ns < 0 ? -distance_ns : distance_ns) / 1000000000);
     return false;
 }
 
@@ -182,11 +183,11 @@ static bool place_by_events(struct merge_input *loose, const struct merge_input 
     if (!has_least && !has_most) return false;
     int64_t width_ns = has_least && has_most ? merge_difference(bounds.most_ns, bounds.least_ns) : 0;
     if (width_ns < -CONTRADICTION_NS) {
-        remark(loose, "starts and ends of tasks contradict those in %.*s by %" PRId64 " ms", TEXT_ARGS(placed->name),
-               -width_ns / 1000000);
+        merge_remark(loose, "starts and ends of tasks contradict those in %.*s by %" PRId64 " ms",
+                     TEXT_ARGS(placed->name), -width_ns / 1000000);
         return false;
     }
-    if (width_ns > VAGUE_NS) remark(loose, "its times may be wrong by %" PRId64 " ms", width_ns / 2000000);
+    if (width_ns > VAGUE_NS) merge_remark(loose, "its times may be wrong by %" PRId64 " ms", width_ns / 2000000);
     loose->offset_ns = has_least && has_most ? merge_sum(bounds.least_ns, width_ns / 2)
                        : has_most            ? bounds.most_ns
                                              : bounds.least_ns;

@@ -497,6 +497,9 @@ struct text profile_extra(const struct profile *profile, struct text section, st
 /* The line that says that runs differ in the texts of source files. */
 #define CONTENTS_LABEL "source files"
 
+/* The line that says that runs were sampled at different intervals. */
+#define INTERVALS_LABEL "intervals"
+
 /* The section of the information panel that reports what was read, kept and lost. */
 #define LEDGER_SECTION "Conversion"
 
