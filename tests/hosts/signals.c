@@ -454,8 +454,29 @@ static void block_then_handle(void) { work_while_all_blocked(handle_first); }
 
 static void block_then_read(void) { work_while_all_blocked(read_first); }
 
-/* ---- System calls that a signal can interrupt, in programs that handle EINTR. ---- */
+/* ---- System calls that a signal can interrupt. ---- */
 
+static void *read_byte(void *end) {
+    char byte;
+    printf("read %zd\n", read(*(int *)end, &byte, 1));
+    return NULL;
+}
+
+/* Signals that are ignored by default interrupt no call. */
+static void be_sent_while_reading(void) {
+    enum { ROUND_COUNT = 50 };
+    pthread_t thread;
+    int ends[2];
+    if (pipe(ends) != 0 || pthread_create(&thread, NULL, read_byte, &ends[0]) != 0) return;
+    for (int i = 0; i < ROUND_COUNT; i++) {
+        work(1);
+        for (size_t j = 0; j < sizeof candidates / sizeof *candidates; j++) pthread_kill(thread, candidates[j]);
+    }
+    if (write(ends[1], "", 1) != 1) return;
+    pthread_join(thread, NULL);
+}
+
+/* Waits and writes of programs that handle EINTR. */
 static void wait_with_retries(void) {
     enum { ROUND_COUNT = 60 };
     int wrong_count = 0;
@@ -560,6 +581,7 @@ static const struct host_case cases[] = {
     {"read-signals", read_signals},
     {"block-then-handle", block_then_handle},
     {"block-then-read", block_then_read},
+    {"be-sent-while-reading", be_sent_while_reading},
     {"wait-with-retries", wait_with_retries},
     {"write-with-retries", write_with_retries},
     {"end-within-allocation", end_within_allocation},
