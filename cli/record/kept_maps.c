@@ -65,17 +65,18 @@ static bool reserve(struct kept_maps *maps) {
     return values && fds;
 }
 
-void kept_maps_take(struct kept_maps *maps, pid_t pid) {
+bool kept_maps_take(struct kept_maps *maps, pid_t pid) {
     struct stat status;
     int fd = open_map(pid, &status);
-    if (fd < 0) return;
+    if (fd < 0) return false;
     bool is_wanted = !is_found_by_default(pid, &status), has_room = maps->count < count_max() && reserve(maps);
     if (is_wanted && has_room && asprintf(&maps->values[maps->count], "%d=/proc/self/fd/%d", pid, fd) > 0) {
         maps->fds[maps->count++] = fd;
-        return;
+        return true;
     }
     maps->left_out_count += is_wanted;
     close(fd);
+    return true;
 }
 
 void kept_maps_fini(struct kept_maps *maps) {

@@ -36,7 +36,8 @@ struct record {
     bool wants_realtime; /* use a real-time priority while recording */
     bool is_by_kernel;   /* false: the recorder that is preloaded into the programs records */
     struct kernel_recording recording;
-    struct kept_maps maps;         /* maps of processes that already run */
+    struct kept_maps maps;
+    uint64_t maps_ns;              /* when maps of new processes were last looked for */
     struct recorder_traces traces; /* the programs' own events, or the samples of the recorder */
     uint64_t begin_ns;
     bool is_interrupted;
@@ -61,6 +62,13 @@ void record_raise_file_limit(const struct record *record, rlim_t spare_count);
 
 /* Keeps the maps of generated code open, unless no symbols are wanted. */
 void record_keep_maps(struct record *record, const struct proc_ids *processes);
+
+/* Does the same for processes of containers that have executed a program meanwhile. Looks again later for maps that are
+ * not there yet, and less often if many are awaited. */
+void record_keep_new_maps(struct record *record, uint64_t time_ns);
+
+/* Tells of maps that could not be kept. */
+void record_tell_left_out_maps(struct record *record);
 
 /* ---- Signals. ---- */
 

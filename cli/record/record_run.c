@@ -37,6 +37,7 @@ static void observe(struct record *record) {
         int ready_count = poll(polled, 2, wait_ms(record, taken_ns));
         taken_ns = monotonic_now_ns();
         if (record->is_by_kernel) kernel_recording_take(recording);
+        record_keep_new_maps(record, taken_ns);
         if (!is_started) draw_progress(record); /* a program has the terminal to itself */
         if (ready_count) record_signals_handle(record);
         is_done = record_is_over(record);
@@ -66,6 +67,7 @@ void record_run(struct record *record, const struct proc_ids *processes) {
     bool has_begun = observe_all(record, processes);
     record_schedule(record, SCHED_OTHER);
     if (!has_begun) return;
+    record_tell_left_out_maps(record);
     if (failure_is_set(&record->failure) && record->recording.sample_count) {
         console_print_message("%s: what came later is lost", record->failure.message);
         record->is_cut = true;

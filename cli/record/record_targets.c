@@ -1,4 +1,5 @@
 /* The running processes that are recorded. */
+#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -60,6 +61,24 @@ void record_keep_maps(struct record *record, const struct proc_ids *processes) {
     record_raise_file_limit(record, 0);
     for (size_t i = 0; i < all.count; i++) kept_maps_take(&record->maps, all.values[i]);
     proc_ids_fini(&all);
+}
+
+void record_keep_new_maps(struct record *record, uint64_t time_ns) {
+    static const uint64_t PAUSE_NS = 10000000;
+    struct proc_ids *awaited = &record->recording.elsewhere;
+    size_t left_count = 0;
+    if (record->options->convert.symbols == GECKO_CONVERT_SYMBOLS_NONE) return;
+    if (time_ns - record->maps_ns < PAUSE_NS * awaited->count) return;
+    record->maps_ns = time_ns;
+    for (size_t i = 0; i < awaited->count; i++) {
+        pid_t pid = awaited->values[i];
+        bool has_ended = kill(pid, 0) != 0 && errno == ESRCH;
+        if (!has_ended && !kept_maps_take(&record->maps, pid)) awaited->values[left_count++] = pid;
+    }
+    awaited->count = left_count;
+}
+
+void record_tell_left_out_maps(struct record *record) {
     if (record->maps.left_out_count)
         record_print(
             record,

@@ -478,6 +478,20 @@ def generated_code_in_containers_has_names(folder):
                     pathlib.Path(path).unlink()
 
 
+def generated_code_in_containers_that_are_started_has_names(folder):
+    """The recording begins before the program writes its map, and is over after the map is gone."""
+    if os.geteuid() != 0:
+        return
+    build_generated(folder)
+    for seconds in ("0.3", "3", "30"):
+        inside = f"mount -t tmpfs none /tmp && exec timeout {seconds} ./generated"
+        ended = record("-o", "p.json", "unshare", "--pid", "--fork", "--mount", "sh", "-c", inside, cwd=folder)
+        check(ended.returncode == 124, ended.stderr)
+        if "work_of_generated" in text_of(folder / "p.json"):
+            return
+    raise Fault("generated code has no names")
+
+
 def running_children_name_the_code_of_their_parents(folder):
     """The processes were forked before the recording."""
     build_generated(folder)
@@ -1272,7 +1286,7 @@ CASES = [shares_are_right, shares_of_languages_are_right, trace_is_read_by_other
          files_that_are_gone_have_names, code_has_no_names_of_others_at_its_path,
          files_that_are_gone_have_names_beside_many_others, generated_code_in_containers_has_names,
          running_children_name_the_code_of_their_parents,
-         jitdumps_in_a_private_folder_have_names,
+         generated_code_in_containers_that_are_started_has_names, jitdumps_in_a_private_folder_have_names,
          maps_of_other_users_are_read_if_they_are_not_too_large, maps_of_earlier_processes_name_no_code,
          maps_that_are_found_anyway_need_no_files,
          processes_without_names_are_told_of,

@@ -248,6 +248,7 @@ void kernel_recording_fini(struct kernel_recording *recording) {
     kernel_events_fini(&recording->events);
     kernel_rings_fini(&recording->rings);
     kernel_stream_fini(&recording->stream);
+    proc_ids_fini(&recording->elsewhere);
 }
 
 /* ---- Records. ---- */
@@ -345,6 +346,15 @@ static void keep_file(const struct perf_event_header *header, const char *record
     kept_files_take(&file);
 }
 
+/* Notes a process of a container that has executed a program. If memory runs out, it is not noted. */
+static void note_elsewhere(struct kernel_recording *recording, const char *record) {
+    struct proc_ids *noted = &recording->elsewhere;
+    pid_t pid = (pid_t)word_at(record, sizeof(struct perf_event_header));
+    for (size_t i = 0; i < noted->count; i++)
+        if (noted->values[i] == pid) return;
+    if (pid && proc_is_elsewhere(pid)) proc_ids_add(noted, pid);
+}
+
 enum { FORKS_COUNT_MAX = sizeof((struct kernel_forks){0}.rows) / sizeof(struct kernel_fork) };
 
 static struct kernel_fork *fork_at(struct kernel_forks *forks, uint64_t number) {
@@ -399,6 +409,7 @@ static size_t visit(void *context, char *record, size_t bytes_count) {
     keep_file(&header, record);
     note_task(&recording->forks, &header, record);
     if (header.type == PERF_RECORD_LOST) recording->lost_count += word_at(record, sizeof header + WORD_BYTES);
+    if (is_execution(&header)) note_elsewhere(recording, record);
     if (is_execution(&header)) return add_command_line(record, bytes_count);
     if (header.type != PERF_RECORD_SAMPLE) return bytes_count;
     recording->sample_count++;

@@ -32,6 +32,7 @@ struct kernel_recording {
     uint64_t flushed_ns; /* when the stream was last written, on CLOCK_MONOTONIC */
     uint64_t sample_count;
     uint64_t lost_count;           /* lost records that the kernel has reported so far */
+    struct proc_ids elsewhere;     /* processes in other namespaces that have executed a program; the user takes them */
     uint32_t executing;            /* the process that has just executed a program; 0: none */
     uint64_t refused_count;        /* programs that the kernel refused to record */
     uint64_t hidden_count;         /* processes whose mappings this user may not see */

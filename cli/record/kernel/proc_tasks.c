@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/stat.h>
 
 #include "libconvert/base/regular_file.h"
 #include "libconvert/symbols/kept_files.h"
@@ -183,6 +184,18 @@ pid_t proc_parent(pid_t pid) {
     if (!read_line(path, line, sizeof line)) return 0;
     const char *name_end = strrchr(line, ')');
     return name_end && sscanf(name_end + 1, " %*c %d", &parent) == 1 ? parent : 0;
+}
+
+bool proc_is_elsewhere(pid_t pid) {
+    static const char *const kinds[] = {"pid", "mnt"};
+    for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++) {
+        char path[PATH_BYTES], own_path[PATH_BYTES];
+        struct stat its, own;
+        snprintf(path, sizeof path, "/proc/%d/ns/%s", pid, kinds[i]);
+        snprintf(own_path, sizeof own_path, "/proc/self/ns/%s", kinds[i]);
+        if (stat(path, &its) == 0 && stat(own_path, &own) == 0 && its.st_ino != own.st_ino) return true;
+    }
+    return false;
 }
 
 pid_t proc_process_of(pid_t id) {

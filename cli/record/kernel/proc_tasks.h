@@ -33,6 +33,9 @@ void proc_title_append(struct kernel_stream *stream, pid_t pid, uint64_t time_ns
 /* Returns the pid of the parent; 0: none, or unknown. */
 pid_t proc_parent(pid_t pid);
 
+/* Returns whether the process is in another namespace of processes or files than this one. */
+bool proc_is_elsewhere(pid_t pid);
+
 /* Returns the pid of the process that the thread belongs to; `id` itself if it is a process or there is no such thread.
  */
 pid_t proc_process_of(pid_t id);
