@@ -2,6 +2,7 @@
 #include "recorder/state/sampler_hooks.h"
 
 #include "allocations.h"
+#include "last_mapping.h"
 #include "libraries.h"
 #include "on_demand.h"
 #include "own_signal.h"
@@ -48,7 +49,7 @@ const struct sampler_hooks grec_sampler_hooks_ = {
     .finish_fork = libraries_finish_fork,
     .await_begin = sampler_await_begin,
     .leave_parent = sampler_leave_parent,
-    .enter_child = libraries_enter_child,
+    .enter_child = last_mapping_enter_child,
     .pack_stack = own_stack_pack,
     .last_mapping_id = own_stack_last_mapping_id,
     .add_allocation = allocations_add,

@@ -35,7 +35,7 @@ struct mapping {
     uint64_t offset; /* from the image base */
     uint32_t library_id;
     enum origin origin;
-    bool is_seen;         /* this refresh has found it */
+    uint32_t last_look;   /* number of the last look at the lists that has found it */
     uint64_t file_offset; /* offset of `address` in the file of a loaded object */
     uint64_t device;      /* where the list has that file */
     uint64_t inode;       /* 0: unknown */
@@ -45,19 +45,16 @@ static struct {
     unsigned long long load_count; /* how many objects the dynamic linker has loaded so far */
     unsigned long long unload_count;
     uint32_t generation; /* the recording that this belongs to; 0: none */
+    uint32_t look_count; /* how often the sampler has looked at one of the lists */
     bool is_known;
-    bool is_changing;     /* the sampler is changing this now */
     uint32_t copies_left; /* how many more of them the list may have */
     uint32_t mapping_count;
     struct mapping mappings[MAPPING_COUNT_MAX];
 } libraries;
 
-void libraries_enter_child(void) {
-    last_mapping_enter_child();
-    if (!libraries.is_changing) return;
-    libraries.is_changing = libraries.is_known = false;
-    libraries.mapping_count = 0;
-}
+/* The sampler holds this while it is in the dynamic linker or changes what is known of mappings, but not while it reads
+ * a list: forks wait for it. So a child knows all mappings that its parent has defined. */
+static pthread_mutex_t linker_mutex = PTHREAD_MUTEX_INITIALIZER;
 
 /* ---- Objects. ---- */
 
@@ -164,13 +161,13 @@ static void add_mapping(struct mapping mapping) {
     struct mapping *known = find_mapping(mapping.address);
     if (known && known->size_bytes == mapping.size_bytes && known->offset == mapping.offset &&
         known->library_id == mapping.library_id) {
-        known->is_seen = true;
+        known->last_look = libraries.look_count;
         return;
     }
     if (!known && libraries.mapping_count == MAPPING_COUNT_MAX) return;
     if (!known) known = &libraries.mappings[libraries.mapping_count++];
     *known = mapping;
-    known->is_seen = true;
+    known->last_look = libraries.look_count;
     define(known);
 }
 
@@ -252,16 +249,10 @@ static void drop(uint32_t index) {
             define(&libraries.mappings[i]);
 }
 
-/* Drops the mappings of this origin that this refresh has not seen. */
+/* Drops the mappings of this origin that this look has not found. */
 static void drop_unseen(enum origin origin) {
-    for (uint32_t i = libraries.mapping_count; i-- > 0;) {
-        struct mapping *mapping = &libraries.mappings[i];
-        if (mapping->origin != origin) continue;
-        if (!mapping->is_seen)
-            drop(i);
-        else
-            mapping->is_seen = false;
-    }
+    for (uint32_t i = libraries.mapping_count; i-- > 0;)
+        if (libraries.mappings[i].origin == origin && libraries.mappings[i].last_look != libraries.look_count) drop(i);
 }
 
 /* ---- Dumps of generated code. A runtime maps a page of its dump, so that profilers find it. ---- */
@@ -311,7 +302,7 @@ static struct mapping *find_loaded(const struct mapped_file *file) {
     return NULL;
 }
 
-static void add_listed(const struct mapped_file *file) {
+static void add_file(const struct mapped_file *file) {
     if (is_dump(file->path)) {
         if (!find_mapping(file->start)) add_dump(file);
         return;
@@ -326,16 +317,24 @@ static void add_listed(const struct mapped_file *file) {
     loaded->inode = file->inode;
 }
 
+static void add_listed(const struct mapped_file *file) {
+    pthread_mutex_lock(&linker_mutex);
+    add_file(file);
+    pthread_mutex_unlock(&linker_mutex);
+}
+
 void libraries_read_list(void) {
     struct recording recording = recording_enter();
     if (!recording.thread) {
         mappings_read(NULL);
         return;
     }
-    libraries.is_changing = true;
+    libraries.look_count++;
     libraries.copies_left = COPY_COUNT_MAX;
-    if (mappings_read(add_listed)) drop_unseen(ORIGIN_COPY);
-    libraries.is_changing = false;
+    bool is_whole = mappings_read(add_listed);
+    pthread_mutex_lock(&linker_mutex);
+    if (is_whole) drop_unseen(ORIGIN_COPY);
+    pthread_mutex_unlock(&linker_mutex);
     recording_leave(&recording);
 }
 
@@ -365,9 +364,12 @@ void libraries_reclaim(void) {
 
 /* ---- Forks. ---- */
 
-/* The sampler holds this while it is in the dynamic linker. */
-static pthread_mutex_t linker_mutex = PTHREAD_MUTEX_INITIALIZER;
 static bool is_prepared;
+
+static void forget_objects(void) {
+    libraries.is_known = false;
+    libraries.mapping_count = 0;
+}
 
 /* The number of tries is limited: a signal handler that has interrupted the sampler in the linker would wait for ever.
  */
@@ -382,9 +384,15 @@ bool libraries_prepare_fork(void) {
     return is_prepared;
 }
 
+/* A child that does not know what its parent's sampler was changing has no sampler. Its own children may have one. */
+static void enter_child(void) {
+    linker_mutex = (pthread_mutex_t)PTHREAD_MUTEX_INITIALIZER;
+    if (!is_prepared) forget_objects();
+}
+
 void libraries_finish_fork(bool is_child) {
     if (is_child)
-        linker_mutex = (pthread_mutex_t)PTHREAD_MUTEX_INITIALIZER;
+        enter_child();
     else if (is_prepared)
         pthread_mutex_unlock(&linker_mutex);
 }
@@ -393,8 +401,7 @@ void libraries_finish_fork(bool is_child) {
 
 void libraries_forget(void) {
     libraries.generation = 0;
-    libraries.is_known = false;
-    libraries.mapping_count = 0;
+    forget_objects();
     last_mapping_forget();
 }
 
@@ -434,12 +441,12 @@ static void refresh(bool is_start) {
     }
     struct recording recording = recording_enter();
     if (!recording.thread) return;
-    libraries.is_changing = libraries.is_known = true;
+    libraries.look_count++;
+    libraries.is_known = true;
     libraries.load_count = counts.load_count;
     libraries.unload_count = counts.unload_count;
     dl_iterate_phdr(add_object, NULL);
     drop_unseen(ORIGIN_LINKER);
-    libraries.is_changing = false;
     recording_leave(&recording);
     unwind_snapshot_refresh();
     if (unwind_snapshot_has_wanted()) unwind_snapshot_build_wanted();

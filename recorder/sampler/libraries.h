@@ -15,12 +15,9 @@ void libraries_read_list(void);
 /* Frees tables and lists of mappings that no thread reads any more. Call this between rounds. */
 void libraries_reclaim(void);
 
-/* Call this in a forked child that records. The child has mapped what its parent has defined. */
-void libraries_enter_child(void);
-
 /* Call these around fork. If the sampler held the dynamic linker's lock at that moment, the child would inherit the
  * lock and deadlock. libraries_prepare_fork returns false if the sampler did not leave the linker in time: the child
- * must not have a sampler then. */
+ * must not have a sampler then. Otherwise it knows which mappings its parent has defined. */
 bool libraries_prepare_fork(void);
 void libraries_finish_fork(bool is_child);
 
