@@ -116,41 +116,55 @@ static uint32_t count_rows(const struct profile *profile) {
     return libs_count(&profile->libs) + row_table_count(&profile->resources) + 2;
 }
 
-static const char *unmapped_code_reason(const struct profile *profile) {
-    const struct runtime *runtime = runtime_of_profile(profile);
-    return runtime ? runtime->lacks_names : "in no map of generated code; try --perf-map";
+/* Profiles and collapsed stacks have no addresses that --perf-map could name. */
+static bool takes_perf_maps(const struct result_sources *sources) {
+    for (size_t i = 0; i < sources->loader_count; i++) {
+        const struct reader *reader = sources->loaders[i].reader;
+        if (reader && reader != &reader_collapsed && reader != &reader_profile) return true;
+    }
+    return false;
+}
+
+static const char *unmapped_code_reason(const struct result_sources *sources) {
+    const struct runtime *runtime = runtime_of_profile(sources->profile);
+    if (runtime) return runtime->lacks_names;
+    return takes_perf_maps(sources) ? "in no map of generated code; try --perf-map" : "in no map of generated code";
+}
+
+static const char *named_map_reason(const struct result_sources *sources) {
+    return takes_perf_maps(sources) ? "the map has no names there; try --perf-map" : "the map has no names there";
 }
 
 static struct text shown_name(struct text name) { return text_equal(name, kernel_name) ? TEXT("kernel") : name; }
 
 /* Returns the name and the reason of a row of the counts. */
-static struct missing_name describe(const struct profile *profile, uint32_t number, bool looks_up) {
+static struct missing_name describe(const struct result_sources *sources, uint32_t number) {
+    const struct profile *profile = sources->profile;
     uint32_t lib_count = libs_count(&profile->libs), resource_count = row_table_count(&profile->resources);
     if (number == lib_count + resource_count)
         return (struct missing_name){.library = TEXT("code outside of files"),
-                                     .reason = number ? unmapped_code_reason(profile) : "the trace names no files"};
+                                     .reason = number ? unmapped_code_reason(sources) : "the trace names no files"};
     if (number > lib_count + resource_count)
         return (struct missing_name){.library = shown_name(kernel_name), .reason = unmapped_reason};
     if (number >= lib_count) {
         const struct resource *resource = profile_resource_at(profile, (resource_id){number - lib_count});
         struct text name = strings_text(&profile->strings, resource->name);
-        return (struct missing_name){.library = shown_name(name),
-                                     .reason = text_ends_with(name, TEXT(".map"))
-                                                   ? "the map has no names there; try --perf-map"
-                                                   : unmapped_reason};
+        const char *reason = text_ends_with(name, TEXT(".map")) ? named_map_reason(sources) : unmapped_reason;
+        return (struct missing_name){.library = shown_name(name), .reason = reason};
     }
     const struct lib *lib = libs_at(&profile->libs, (lib_id){number});
-    return (struct missing_name){.library = shown_name(lib->name), .reason = reason_of(profile, lib, looks_up)};
+    return (struct missing_name){.library = shown_name(lib->name),
+                                 .reason = reason_of(profile, lib, sources->looks_up)};
 }
 
 /* Returns the rows in order: struct missing_name. */
-static struct column list_rows(const struct counting *counting, bool looks_up) {
+static struct column list_rows(const struct counting *counting, const struct result_sources *sources) {
     struct column rows;
     column_init(&rows, sizeof(struct missing_name), counting->profile->failure);
     for (uint32_t i = 0; i < count_rows(counting->profile); i++) {
         struct missing_name *row = counting->weights[i] > 0 ? column_push(&rows) : NULL;
         if (!row) continue;
-        *row = describe(counting->profile, i, looks_up);
+        *row = describe(sources, i);
         row->weight = counting->weights[i];
     }
     column_sort(&rows, compare_rows);
@@ -169,15 +183,16 @@ static void copy_rows(struct gecko_convert_result *result, const struct column *
     result->missing_name_count = copies ? rows->count : 0;
 }
 
-/* Sets the missing names in the result. looks_up: files were asked for names. The rows are taken from `memory`, whose
- * latch tells if it ran out. Running out of other memory is latched in the profile's failure. */
-static void missing_names_find(struct gecko_convert_result *result, const struct profile *profile,
-                               const double *stack_weights, bool looks_up, struct arena *memory) {
+/* Sets the missing names in the result. The rows are taken from `memory`, whose latch tells if it ran out. Running out
+ * of other memory is latched in the profile's failure. */
+static void missing_names_find(struct gecko_convert_result *result, const struct result_sources *sources,
+                               const double *stack_weights, struct arena *memory) {
+    const struct profile *profile = sources->profile;
     struct counting counting = {.profile = profile};
     counting.weights = memory_allocate_zeroed(profile->failure, count_rows(profile), sizeof *counting.weights);
     if (counting.weights) {
         count_stacks(&counting, stack_weights);
-        struct column rows = list_rows(&counting, looks_up);
+        struct column rows = list_rows(&counting, sources);
         copy_rows(result, &rows, counting.weight, memory);
         column_fini(&rows);
     }
@@ -333,7 +348,7 @@ bool result_fill(struct gecko_convert_result *result, const struct result_source
     copy_inputs(result, sources, memory);
     copy_events(result, &sources->profile->events, memory);
     double *stack_weights = sum_up(sources->profile, &result->weight);
-    if (stack_weights) missing_names_find(result, sources->profile, stack_weights, sources->looks_up, memory);
+    if (stack_weights) missing_names_find(result, sources, stack_weights, memory);
     memory_free(stack_weights);
     return !failure_is_set(&failure);
 }
