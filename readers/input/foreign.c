@@ -223,12 +223,11 @@ static const struct foreign FOREIGNS[] = {
      CONTENT_BINARY, MAGIC("MOJ")},
     {"a recording of perf as quipper and Chrome OS store it, in a protocol buffer", FROM_THE_PERF_DATA,
      .content = CONTENT_BINARY, .recognises = pprof_shape_is_quipper},
-    /* A Perfetto trace consists of messages in field 1, which 0x0a begins. */
     {"a Perfetto trace, by its looks",
      "traceconv json FILE OUT.json, and open the result at https://profiler.firefox.com; for its CPU samples, "
      "traceconv "
      "profile --perf FILE writes pprof profiles",
-     MAGIC("\x0a"), .content = CONTENT_BINARY},
+     .content = CONTENT_BINARY, .recognises = pprof_shape_is_perfetto},
 
     {"a Gecko profile, as Firefox writes it", OPENS_DIRECTLY, CONTENT_JSON,
      PARTS(TEXT("\"meta\""), TEXT("\"processType\""), TEXT("\"interval\""))},

@@ -40,6 +40,22 @@ bool pprof_shape_is_quipper(struct text start) {
     return true;
 }
 
+bool pprof_shape_is_perfetto(struct text start) {
+    enum { FIELD_PROCESS_TREE = 2 };
+    uint64_t key, value, field_max = 0;
+    if (!take_varint(&start, &key) || key != (1 << 3 | WIRE_BYTES) || !take_varint(&start, &value)) return false;
+    struct text packet = text_slice(start, 0, value < start.bytes_count ? (size_t)value : start.bytes_count);
+    bool is_cut = packet.bytes_count < value;
+    while (take_varint(&packet, &key) && take_varint(&packet, &value)) {
+        uint64_t field = key >> 3, wire = key & 7;
+        if (!field || (wire != WIRE_VARINT && wire != WIRE_BYTES)) return false;
+        if (wire == WIRE_BYTES)
+            packet = text_from(packet, value < packet.bytes_count ? (size_t)value : packet.bytes_count);
+        if (field > field_max) field_max = field;
+    }
+    return is_cut || field_max > FIELD_PROCESS_TREE;
+}
+
 bool pprof_shape_recognises(struct text start) {
     unsigned type_count = 0, field_count = 0;
     uint64_t key, value;

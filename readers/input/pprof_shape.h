@@ -9,3 +9,6 @@ bool pprof_shape_recognises(struct text start);
 /* Recognises a message of quipper's perf_data.proto by its first: the attributes of an event, with their type and size.
  */
 bool pprof_shape_is_quipper(struct text start);
+
+/* Recognises a trace of Perfetto by its first packet, which has a time, a sender or a track: fields above 2. */
+bool pprof_shape_is_perfetto(struct text start);

@@ -476,6 +476,9 @@ static const struct content contents[] = {
     {BYTES("\x01\x02\x03\x04\xff\xfe\x80\0\x7f"),
      "binary data of an unknown kind; traces of the recorder, perf.data files, perf script text, collapsed stacks and "
      "profiles are read here"},
+    {BYTES("\x0a\x0c\x0a\5\xc0\1UVW\x10\x80\xad\xe2\4\x0a\4\x0a\2\x56\x57"), /* stacks as Pyroscope stores them */
+     "binary data of an unknown kind; traces of the recorder, perf.data files, perf script text, collapsed stacks and "
+     "profiles are read here"},
     {BYTES("[    0.000000] Linux version 6.1.0\n[    1.234567] usb 1-1: new device\n"),
      "text, but in no known trace format; it begins \"[    0.000000] Linux version 6.1.0\"; --from FORMAT "
      "reads it as that format all the same"},
