@@ -266,9 +266,9 @@ bool script_fields_cut_address(struct text *payload, uint64_t *address) {
 
 bool script_fields_are_payload(struct text event, bool has_period, struct text rest) {
     struct text left = rest, first = cursor_take_token(&left);
-    if (is_hex(first) && script_frame_line_is_bare(script_fields_frame(rest))) return false;
-    /* System calls without arguments print nothing. */
+    /* System calls without arguments print nothing, so the frame of a recording without -g may be all that follows. */
     if (text_starts_with(event, TEXT("syscalls:sys_enter_"))) return true;
+    if (is_hex(first) && script_frame_line_is_bare(script_fields_frame(rest))) return false;
     if (perf_role_is_tracepoint(event)) return rest.bytes_count || !has_period;
     /* perf makes these of a processor's trace: "cbr:  cbr: 41 freq: 4100 MHz (114%)". */
     static const struct text of_traces[] = {TEXT("cbr"),  TEXT("psb"),     TEXT("mwait"), TEXT("pwre"), TEXT("exstop"),

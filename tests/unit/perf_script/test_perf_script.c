@@ -1454,17 +1454,23 @@ TEST(test_names_of_events_of_traces) {
     }
 }
 
-/* A system call without arguments has an empty payload. */
+/* A system call without arguments has an empty payload, before its stack or its only frame. */
 TEST(test_a_payload_of_nothing) {
-    struct reading reading;
-    read_text(&reading,
-              "app 7/7 1.000: 1 cpu-clock: \n\t10 f (app)\n\n"
-              "app 7/7 2.000: 1 syscalls:sys_enter_getpid: \n\t10 f (app)\n\n");
-    assert_int_equal(reading.profile.thread_order.count, 1);
-    const struct thread *thread = profile_ordered_thread(&reading.profile, 0);
-    assert_int_equal(samples_count(&thread->samples), 1);
-    assert_int_equal(thread->markers.count, 1);
-    reading_fini(&reading);
+    static const char *const traces[] = {
+        "app 7/7 1.000: 1 cpu-clock: \n\t10 f (app)\n\n"
+        "app 7/7 2.000: 1 syscalls:sys_enter_getpid: \n\t10 f (app)\n\n",
+        "app 7/7 1.000: 1 cpu-clock: 10 f (app)\n"
+        "app 7/7 2.000: 1 syscalls:sys_enter_getpid:      7f632adcd4e7 (app)\n",
+    };
+    for (size_t i = 0; i < sizeof traces / sizeof *traces; i++) {
+        struct reading reading;
+        read_text(&reading, traces[i]);
+        assert_int_equal(reading.profile.thread_order.count, 1);
+        const struct thread *thread = profile_ordered_thread(&reading.profile, 0);
+        assert_int_equal(samples_count(&thread->samples), 1);
+        assert_int_equal(thread->markers.count, 1);
+        reading_fini(&reading);
+    }
 }
 
 /* The idle thread of a processor that is always busy never tells that the recording is of all threads. */
