@@ -105,7 +105,9 @@ enum marker_format perf_print_rule_format(struct text rule, const char *field) {
 
 enum perf_function_form perf_print_rule_function(struct text rule, const char *field) {
     struct text after = {0};
-    if (find_conversion(rule, field, &after) != 'p' || !after.bytes_count) return FUNCTION_NONE;
+    char letter = find_conversion(rule, field, &after);
+    if (letter == 's') return FUNCTION_TEXT;
+    if (letter != 'p' || !after.bytes_count) return FUNCTION_NONE;
     if (strchr("FS", after.bytes[0])) return FUNCTION_WITH_OFFSET;
     return strchr("fs", after.bytes[0]) ? FUNCTION_ALONE : FUNCTION_NONE;
 }

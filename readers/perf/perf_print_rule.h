@@ -9,11 +9,12 @@
 /* Returns the format of a number as the rule prints it: in hexadecimal, with a unit, or MARKER_INTEGER. */
 enum marker_format perf_print_rule_format(struct text rule, const char *field);
 
-/* How a rule prints the kernel's function at the address that a field has. */
+/* How a rule prints what the kernel has at the address that a field has. */
 enum perf_function_form {
-    FUNCTION_NONE,       /* it prints no function */
-    FUNCTION_ALONE,      /* "%ps": "kfree" */
-    FUNCTION_WITH_OFFSET /* "%pS": "kfree+0x1c" */
+    FUNCTION_NONE,        /* it prints the number, or words */
+    FUNCTION_ALONE,       /* "%ps": "kfree" */
+    FUNCTION_WITH_OFFSET, /* "%pS": "kfree+0x1c" */
+    FUNCTION_TEXT         /* "%s": the text there */
 };
 
 enum perf_function_form perf_print_rule_function(struct text rule, const char *field);

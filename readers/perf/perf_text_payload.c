@@ -37,9 +37,9 @@ void perf_text_fields_fini(struct perf_text_fields *fields) {
 
 /* Print rules of tracepoints, with the names of their fields in braces. A letter precedes some: "x:" that of a number
  * in hexadecimal without 0x, "i:" that of another number that is printed in hexadecimal, "u:" that of nanoseconds that
- * are printed as microseconds, "p:" that of a priority of I/O that is printed as class, hint and level, and "-:" what
- * the kernel makes of other fields. An event that ends with "*" stands for all that begin so; an empty one for probes,
- * which may have any name. The first form that a payload has applies. */
+ * are printed as microseconds, "p:" that of a priority of I/O that is printed as class, hint and level, "s:" that of a
+ * text with blanks, and "-:" what the kernel makes of other fields. An event that ends with "*" stands for all that
+ * begin so; an empty one for probes, which may have any name. The first form that a payload has applies. */
 static const struct {
     struct text event;
     struct text form;
@@ -84,6 +84,9 @@ static const struct {
                                        "softexpires={softexpires} mode={i:mode}")},
     {TEXT("timer:itimer_state"), TEXT("which={which} expires={expires} it_value={value_sec}.{u:value_nsec} "
                                       "it_interval={interval_sec}.{u:interval_nsec}")},
+    {TEXT("rcu:rcu_utilization"), TEXT("{s:s}")},
+    {TEXT("maple_tree:ma_write"), TEXT("{fn}\tNode {node} ({min} {max}) range:{index}-{last} piv ({piv}) val {val}")},
+    {TEXT("maple_tree:ma_*"), TEXT("{fn}\tNode: {node} ({min} {max}) range: {index}-{last}")},
     {TEXT("lock:contention_begin"), TEXT("{lock_addr} (flags={flags})")},
     {TEXT("lock:contention_end"), TEXT("{lock_addr} (ret={ret})")},
     {TEXT(""), TEXT("({x:__probe_func} <- {x:__probe_ret_ip})")},
@@ -111,7 +114,8 @@ static bool take_formed(struct text *form, struct text *payload, struct pair *pa
     struct text until = text_slice(*form, 0, text_find(*form, '{'));
     bool is_last = !until.bytes_count;
     if (!is_last && !text_has(*payload, until)) return false;
-    pair->value = text_slice(*payload, 0, is_last ? text_find(*payload, ' ') : text_find_part(*payload, until));
+    size_t last_bytes = pair->kind == 's' ? payload->bytes_count : text_find(*payload, ' ');
+    pair->value = text_slice(*payload, 0, is_last ? last_bytes : text_find_part(*payload, until));
     *payload = text_from(*payload, pair->value.bytes_count);
     return pair->value.bytes_count || !is_last;
 }

@@ -18,7 +18,7 @@ struct value_source {
     struct perf_words *words; /* NULL: the value is what the payload has */
     bool is_text;
     bool is_ip;
-    enum perf_function_form function; /* the value is the name of the function at that address */
+    enum perf_function_form function; /* the value is what the kernel has at that address */
 };
 
 struct function_key {
@@ -39,6 +39,7 @@ void perf_tracing_init(struct perf_tracing *tracing, struct profile *profile) {
     value_table_init(&tracing->kinds, sizeof(uint64_t), sizeof(struct tracepoint_kind), profile->failure);
     perf_known_words_init(&tracing->known_words, profile->failure);
     value_table_init(&tracing->known_functions, sizeof(struct function_key), sizeof(string_id), profile->failure);
+    value_table_init(&tracing->texts, sizeof(uint64_t), sizeof(struct text), profile->failure);
 }
 
 void perf_tracing_fini(struct perf_tracing *tracing) {
@@ -46,6 +47,7 @@ void perf_tracing_fini(struct perf_tracing *tracing) {
     value_table_fini(&tracing->kinds);
     value_table_fini(&tracing->known_words);
     value_table_fini(&tracing->known_functions);
+    value_table_fini(&tracing->texts);
     memory_free(tracing->values);
 }
 
@@ -145,6 +147,21 @@ static void add_format(struct perf_tracing *tracing, struct text system, struct 
     memory_free(text);
 }
 
+/* Adds constant texts of the kernel, which tracepoints have by their addresses: lines of "0xffffffff8281a2a4 : "Start
+ * context switch"". */
+static void add_texts(struct perf_tracing *tracing, struct text section) {
+    struct text lines = profile_text(tracing->profile, section);
+    while (lines.bytes_count) {
+        struct text line = text_trim(text_slice(lines, 0, text_find(lines, '\n')));
+        uint64_t address;
+        lines = text_from(lines, text_find(lines, '\n') + 1);
+        if (!cursor_take(&line, TEXT("0x")) || !cursor_take_number(&line, 16, &address)) continue;
+        if (!cursor_take(&line, TEXT(" : \"")) || !text_ends_with(line, TEXT("\""))) continue;
+        line.bytes_count--;
+        value_table_intern(&tracing->texts, &address, &line);
+    }
+}
+
 bool perf_tracing_read(struct perf_tracing *tracing, struct text section) {
     enum { MAGIC_BYTES = 3 + sizeof "tracing" - 1 };
     struct perf_cursor cursor = perf_cursor_of(section);
@@ -168,7 +185,10 @@ bool perf_tracing_read(struct perf_tracing *tracing, struct text section) {
         for (uint32_t left = perf_cursor_u32(&cursor); left && !cursor.is_bad; left--)
             add_format(tracing, system, take_sized(&cursor));
     }
-    return !cursor.is_bad;
+    bool is_good = !cursor.is_bad;
+    perf_cursor_bytes(&cursor, perf_cursor_u32(&cursor)); /* kallsyms, which perf leaves empty */
+    add_texts(tracing, perf_cursor_bytes(&cursor, perf_cursor_u32(&cursor)));
+    return is_good;
 }
 
 /* ---- Schemas. ---- */
@@ -216,8 +236,9 @@ static void add_fields(struct perf_tracing *tracing, struct tracepoint_kind *kin
     struct value_source source = {.field = field, .is_text = is_text(field)};
     source.is_ip = !is_number(field) && perf_print_rule_is_ip(kind->rule, field->name);
     struct perf_words *words = is_number(field) ? perf_words_create(profile, kind->rule, field->name, &key) : NULL;
-    if (tracing->functions.find && is_number(field))
-        source.function = perf_print_rule_function(kind->rule, field->name);
+    if (is_number(field)) source.function = perf_print_rule_function(kind->rule, field->name);
+    bool is_found = source.function == FUNCTION_TEXT ? field->flags & TEP_FIELD_IS_POINTER : !!tracing->functions.find;
+    if (!is_found) source.function = FUNCTION_NONE;
     enum marker_format format = source.function ? MARKER_UNIQUE_STRING : format_of(field, kind->rule);
     if (!words || key.bytes_count) add_field(profile, kind, name, format, source);
     if (!words) return;
@@ -337,14 +358,17 @@ static string_id name_function(struct perf_tracing *tracing, const struct functi
     struct strings *strings = &tracing->profile->strings;
     struct text name;
     uint64_t offset;
-    if (!tracing->functions.find(tracing->functions.context, key->address, &name, &offset))
+    const struct text *text = key->form == FUNCTION_TEXT ? value_table_find(&tracing->texts, &key->address) : NULL;
+    if (text) return profile_string(tracing->profile, *text);
+    if (key->form == FUNCTION_TEXT ||
+        !tracing->functions.find(tracing->functions.context, key->address, &name, &offset))
         return strings_intern_format(strings, "0x%" PRIx64, key->address);
     name = text_slice(name, 0, FUNCTION_NAME_BYTES_MAX);
     if (key->form == FUNCTION_ALONE) return profile_string(tracing->profile, name);
     return strings_intern_format(strings, "%.*s+0x%" PRIx64, TEXT_ARGS(name), offset);
 }
 
-/* Returns the function at the address, or the address in hexadecimal. */
+/* Returns the function or the text at the address, or the address in hexadecimal. */
 static union marker_value function_value(struct perf_tracing *tracing, uint64_t address, enum perf_function_form form) {
     const struct function_key key = {address, form};
     string_id *known = value_table_intern(&tracing->known_functions, &key, &(string_id){ID_NONE});

@@ -19,7 +19,8 @@ struct perf_tracing {
     struct value_table kinds;           /* struct tracepoint_kind by uint64_t: the id of the tracepoint */
     struct value_table known_words;     /* see perf_print_rule.h */
     struct value_table known_functions; /* string_id by struct function_key */
-    union marker_value *values;         /* values of the last decoded payload */
+    struct value_table texts;   /* address: struct text, in the profile's memory: constant texts of the kernel */
+    union marker_value *values; /* values of the last decoded payload */
 };
 
 void perf_tracing_init(struct perf_tracing *tracing, struct profile *profile);

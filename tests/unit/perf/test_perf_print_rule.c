@@ -129,7 +129,7 @@ TEST(test_functions, set_up, tear_down) {
     assert_int_equal(perf_print_rule_function(text_of(rule), "a"), FUNCTION_NONE);
     assert_int_equal(perf_print_rule_function(text_of(rule), "b"), FUNCTION_ALONE);
     assert_int_equal(perf_print_rule_function(text_of(rule), "c"), FUNCTION_WITH_OFFSET);
-    assert_int_equal(perf_print_rule_function(text_of(rule), "d"), FUNCTION_NONE);
+    assert_int_equal(perf_print_rule_function(text_of(rule), "d"), FUNCTION_TEXT);
     assert_int_equal(perf_print_rule_function(text_of(rule), "unknown"), FUNCTION_NONE);
     assert_int_equal(perf_print_rule_function(TEXT("\"a=%p"), "a"), FUNCTION_NONE);
 }

@@ -183,6 +183,11 @@ TEST(test_values_of_fields, set_up, tear_down) {
          "gfp_flags='A|B' node=-1"},
         {TEXT("probe_app:greet"), TEXT("(4012bd) name=\"even \"q\" {z}\" n=0"), "name='even \"q\" {z}' n=0"},
         {TEXT("probe_app:greet"), TEXT("(4012bd) name=\"a, x=1\" n=1"), "name='a, x=1' n=1"},
+        {TEXT("rcu:rcu_utilization"), TEXT("Start context switch"), "s='Start context switch'"},
+        {TEXT("maple_tree:ma_op"), TEXT("mas_split\tNode: (nil) (1 18446744073709551615) range: 2-3"),
+         "fn='mas_split' node=0 min=1 max=-1 index=2 last=3"},
+        {TEXT("maple_tree:ma_write"), TEXT("mas_store\tNode 0xf (1 4) range:2-3 piv (5) val 0x10"),
+         "node=15 min=1 max=4 index=2 last=3 piv=5 val=16"},
         {TEXT("ext4:ext4_request_inode"), TEXT("dev 254,0 dir 2 mode 0100600"), "dev='254,0' dir=2 mode='0100600'"},
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {

@@ -49,8 +49,8 @@ static void put_sized(const char *text) {
     put(text, bytes_count);
 }
 
-/* Reads a section with one format. */
-static void read_format(const char *fields, const char *rule) {
+/* Reads a section with one format, and with constant texts of the kernel. */
+static void read_format_and_texts(const char *fields, const char *rule, const char *texts) {
     static const char common[] = "\tfield:unsigned short common_type;\toffset:0;\tsize:2;\tsigned:0;\n";
     char *format = NULL;
     uint32_t none = 0, one = 1;
@@ -69,8 +69,13 @@ static void read_format(const char *fields, const char *rule) {
     put(&one, sizeof one);
     put_sized(format);
     free(format);
+    put(&none, sizeof none);
+    put(&(uint32_t){(uint32_t)strlen(texts)}, sizeof(uint32_t));
+    put(texts, strlen(texts));
     assert_true(perf_tracing_read(&fixture.tracing, (struct text){fixture.section, fixture.used}));
 }
+
+static void read_format(const char *fields, const char *rule) { read_format_and_texts(fields, rule, ""); }
 
 /* Writes the fields of a payload as "key=value key=value"; "-": the payload does not have it. */
 static void assert_payload(const char *bytes, size_t bytes_count, const char *expected) {
@@ -155,6 +160,20 @@ TEST(test_functions, set_up, tear_down) {
     }
     assert_int_equal(count, 4);
     PAYLOAD("\x11", "function=- site=- work=-");
+}
+
+/* Constant texts of the kernel are known by their addresses. A number that is printed as a text is not one of them. */
+TEST(test_texts, set_up, tear_down) {
+    read_format_and_texts(
+        "\tfield:const char * s;\toffset:0;\tsize:8;\tsigned:0;\n"
+        "\tfield:int state;\toffset:8;\tsize:4;\tsigned:1;\n",
+        "\"%s %s\", REC->s, REC->state == other ? \"a\" : \"b\"",
+        "0x11 : \"Start context switch\"\n0x12 : \"a \\\"b\\\"\\n\"\nnot one\n0x13 : \"\n0x14 \"x\"\n0x15 : \"last\"");
+    PAYLOAD("\x11\0\0\0\0\0\0\0\x11\0\0\0", "s=Start context switch state=17");
+    PAYLOAD("\x12\0\0\0\0\0\0\0\x11\0\0\0", "s=a \\\"b\\\"\\n state=17");
+    PAYLOAD("\x13\0\0\0\0\0\0\0\x11\0\0\0", "s=0x13 state=17");
+    PAYLOAD("\x14\0\0\0\0\0\0\0\x11\0\0\0", "s=0x14 state=17");
+    PAYLOAD("\x15\0\0\0\0\0\0\0\x11\0\0\0", "s=last state=17");
 }
 
 TEST(test_addresses_of_hosts, set_up, tear_down) {
