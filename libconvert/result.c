@@ -93,18 +93,32 @@ static uint32_t count_row(const struct profile *profile, const struct frame *fra
     return text_equal(category, TEXT("Kernel")) ? nowhere + 1 : nowhere;
 }
 
+/* Returns the row of each frame, of which there are far fewer than stacks; ID_NONE for one with a name. NULL if memory
+ * ran out (latched). */
+static uint32_t *find_rows(const struct profile *profile) {
+    uint32_t count = row_table_count(&profile->frames);
+    uint32_t *rows = memory_allocate(profile->failure, count * sizeof *rows);
+    for (uint32_t i = 0; rows && i < count; i++) {
+        const struct frame *frame = profile_frame_at(profile, (frame_id){i});
+        rows[i] = frame_is_nameless(profile, frame) ? count_row(profile, frame) : ID_NONE;
+    }
+    return rows;
+}
+
 /* Counts the samples of each stack, unless their thread waits: the frame that stands for the wait always has a name. */
 static void count_stacks(struct counting *counting, const double *stack_weights) {
     const struct profile *profile = counting->profile;
+    uint32_t *rows = find_rows(profile);
     struct weighing weighing;
     weighing_init(&weighing, profile);
-    for (uint32_t i = 0; i < stack_table_count(&profile->stacks); i++) {
+    for (uint32_t i = 0; rows && i < stack_table_count(&profile->stacks); i++) {
         if (stack_weights[i] == 0 || weighing_is_resting(&weighing, (stack_id){i})) continue;
-        const struct frame *frame = profile_frame_at(profile, profile_stack_at(profile, (stack_id){i})->frame);
+        uint32_t row = rows[profile_stack_at(profile, (stack_id){i})->frame.index];
         counting->weight += stack_weights[i];
-        if (frame_is_nameless(profile, frame)) counting->weights[count_row(profile, frame)] += stack_weights[i];
+        if (row != ID_NONE) counting->weights[row] += stack_weights[i];
     }
     weighing_fini(&weighing);
+    memory_free(rows);
 }
 
 static int compare_rows(const void *left, const void *right) {

@@ -43,6 +43,8 @@ static void count_sample(struct info *info, struct info_thread *thread, struct i
     info->thread_cpu += cpu;
 }
 
+enum { PREFETCH_SAMPLES = 16 };
+
 /* Sums over the samples, for each stack and function, and the durations of markers. */
 struct tallies {
     double *self[INFO_SUM_COUNT]; /* by stack */
@@ -82,6 +84,15 @@ static void count_marker(struct info *info, struct tallies *tallies, struct text
     marker->duration_count++;
 }
 
+/* The sums by stack are larger than caches, and the stacks of samples in no order. */
+static void prefetch_tallies(const struct tallies *tallies, const struct samples *samples, uint32_t row) {
+    if (row >= samples_count(samples)) return;
+    uint32_t stack = samples_at(samples, row)->stack.index;
+    if (stack == ID_NONE) return;
+    __builtin_prefetch(&tallies->self[INFO_WEIGHT][stack], 1);
+    __builtin_prefetch(&tallies->self[INFO_CPU][stack], 1);
+}
+
 /* Counts samples of the last thread. */
 static void count_samples(struct info *info, const struct profile *profile, const struct samples *samples,
                           struct tallies *tallies) {
@@ -89,6 +100,7 @@ static void count_samples(struct info *info, const struct profile *profile, cons
     struct info_process *process = column_at(&info->processes, thread->process);
     weighing_enter(&tallies->weighing, samples);
     for (uint32_t i = 0; i < samples_count(samples); i++) {
+        prefetch_tallies(tallies, samples, i + PREFETCH_SAMPLES);
         struct weighed_sample sample = weighing_weigh(&tallies->weighing, samples, i);
         count_sample(info, thread, process, sample.weight, sample.cpu, !stack_is_none(sample.stack));
         if (stack_is_none(sample.stack)) continue;
@@ -205,13 +217,16 @@ static void weigh(struct info *info, const struct profile *profile, struct call_
     }
     for (uint32_t i = 0; i < func_count; i++)
         column_add(&info->functions, &(struct info_function){.wait = tallies->waits[i]});
+    struct outermost_nodes outermost;
+    outermost_nodes_find(&outermost, nodes, stack_count, func_count, info->failure);
     for (enum info_sum sum = 0; sum < INFO_SUM_COUNT && !failure_is_set(info->failure); sum++) {
         struct function_weights *weights = memory_allocate_zeroed(info->failure, func_count, sizeof *weights);
-        if (weights) totals_add(weights, func_count, nodes, tallies->self[sum], stack_count, info->failure);
+        if (weights) totals_add(weights, &outermost, tallies->self[sum], info->failure);
         for (uint32_t i = 0; weights && i < func_count; i++)
             ((struct info_function *)column_at(&info->functions, i))->sums[sum] = weights[i];
         memory_free(weights);
     }
+    outermost_nodes_fini(&outermost);
 }
 
 static void add_threads_and_functions(struct info *info, const struct profile *profile) {

@@ -14,6 +14,7 @@ struct filling {
     const struct profile *profile;
     uint32_t *rows;          /* owned; the row of each of the profile's functions */
     struct call_node *nodes; /* owned; one for each stack */
+    struct outermost_nodes outermost;
     /* Owned; sums over the samples of each stack, and their squares. */
     double *sums[MEASURE_COUNT];
     double *squares[MEASURE_COUNT];
@@ -107,9 +108,8 @@ static void count_samples(struct filling *filling) {
 /* Sums up by the functions of the nodes. Returns NULL if memory ran out (latched). */
 static struct function_weights *sum_up(struct filling *filling, size_t row_count, const double *self) {
     struct failure *failure = filling->run->failure;
-    size_t stack_count = stack_table_count(&filling->profile->stacks);
     struct function_weights *sums = memory_allocate_zeroed(failure, row_count, sizeof *sums);
-    if (sums) totals_add(sums, row_count, filling->nodes, self, stack_count, failure);
+    if (sums) totals_add(sums, &filling->outermost, self, failure);
     return sums;
 }
 
@@ -124,14 +124,17 @@ static void sum_up_functions(struct filling *filling, enum measure measure) {
     MEMORY_FREE_ALL(variances, sums);
 }
 
-/* Makes nodes of stacks. `row_of` has the row of each of the profile's functions. */
-static void make_nodes(struct filling *filling, const uint32_t *row_of) {
+/* Makes nodes of stacks. `row_of` has the row, below row_count, of each of the profile's functions. */
+static void make_nodes(struct filling *filling, const uint32_t *row_of, size_t row_count) {
     const struct profile *profile = filling->profile;
-    for (uint32_t i = 0; i < stack_table_count(&profile->stacks); i++) {
+    uint32_t stack_count = stack_table_count(&profile->stacks);
+    for (uint32_t i = 0; i < stack_count; i++) {
         const struct stack *stack = profile_stack_at(profile, (stack_id){i});
         uint32_t func = profile_frame_at(profile, stack->frame)->func.index;
         filling->nodes[i] = (struct call_node){stack->prefix.index, row_of[func]};
     }
+    outermost_nodes_fini(&filling->outermost);
+    outermost_nodes_find(&filling->outermost, filling->nodes, stack_count, row_count, filling->run->failure);
 }
 
 /* All functions that match become function 1, and all others function 0. */
@@ -146,7 +149,7 @@ static void sum_up_group(struct filling *filling, struct run_group *group) {
         group->function_count += matches[i];
     }
     for (uint32_t i = 0; matches && is_member && i < func_count; i++) is_member[i] = matches[filling->rows[i]];
-    if (matches && is_member) make_nodes(filling, is_member);
+    if (matches && is_member) make_nodes(filling, is_member, 2);
     for (enum measure measure = 0; measure < MEASURE_COUNT && !failure_is_set(run->failure); measure++) {
         struct function_weights *sums = sum_up(filling, 2, filling->sums[measure]);
         struct function_weights *variances = sum_up(filling, 2, filling->squares[measure]);
@@ -161,7 +164,7 @@ static void fill(struct filling *filling) {
     match_functions(filling);
     if (failure_is_set(run->failure)) return;
     count_samples(filling);
-    make_nodes(filling, filling->rows);
+    make_nodes(filling, filling->rows, run->functions.count);
     for (enum measure measure = 0; measure < MEASURE_COUNT && !failure_is_set(run->failure); measure++) {
         sum_up_functions(filling, measure);
         run->all[measure].sums.total = run->all[measure].sums.self;
@@ -185,5 +188,6 @@ void run_weights_fill(struct run_weights *run, const struct profile *profile) {
     for (enum measure measure = 0; measure < MEASURE_COUNT; measure++) {
         MEMORY_FREE_ALL(filling.squares[measure], filling.sums[measure]);
     }
+    outermost_nodes_fini(&filling.outermost);
     MEMORY_FREE_ALL(filling.nodes, filling.rows);
 }

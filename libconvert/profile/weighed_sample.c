@@ -83,16 +83,16 @@ void weighing_enter(struct weighing *weighing, const struct samples *samples) {
 struct weighed_sample weighing_weigh(const struct weighing *weighing, const struct samples *samples, uint32_t row) {
     const struct profile *profile = weighing->profile;
     const struct sample *sample = samples_at(samples, row);
-    bool is_idle = profile_is_idle(weighing->idle_stacks, sample->stack);
-    struct weighed_sample weighed = {.weight = profile_weight_of(profile, sample->weight),
-                                     .cpu_since_last = cpu_of(profile, samples, row, is_idle),
-                                     .stack = sample->stack,
-                                     .working = sample->stack};
-    while (weighing_is_resting(weighing, weighed.working))
-        weighed.working = profile_stack_at(profile, weighed.working)->prefix;
-    weighed.cpu = weighed.cpu_since_last;
-    if (samples == weighing->timed) weighed.cpu = weighed.working.index == sample->stack.index ? weighed.weight : 0;
-    return weighed;
+    double weight = profile_weight_of(profile, sample->weight);
+    double cpu = cpu_of(profile, samples, row, profile_is_idle(weighing->idle_stacks, sample->stack));
+    stack_id working = sample->stack;
+    while (weighing_is_resting(weighing, working)) working = profile_stack_at(profile, working)->prefix;
+    double timed_cpu = working.index == sample->stack.index ? weight : 0;
+    return (struct weighed_sample){.weight = weight,
+                                   .cpu_since_last = cpu,
+                                   .cpu = samples == weighing->timed ? timed_cpu : cpu,
+                                   .stack = sample->stack,
+                                   .working = working};
 }
 
 struct text profile_cpu_unit(const struct profile *profile) {

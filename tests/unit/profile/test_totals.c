@@ -14,7 +14,10 @@ static void assert_weights(const struct function_weights *weights, double self, 
 static void add(struct function_weights *weights, size_t function_count, const struct call_node *nodes,
                 const double *self, size_t node_count) {
     struct failure failure = {0};
-    totals_add(weights, function_count, nodes, self, node_count, &failure);
+    struct outermost_nodes outermost;
+    outermost_nodes_find(&outermost, nodes, node_count, function_count, &failure);
+    totals_add(weights, &outermost, self, &failure);
+    outermost_nodes_fini(&outermost);
     assert_false(failure_is_set(&failure));
 }
 
