@@ -1,5 +1,6 @@
 #include "json_stream.h"
 
+#include <endian.h>
 #include <inttypes.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -339,6 +340,97 @@ static inline bool take_fast(struct json_stream *stream, unsigned digits, int64_
     stream->at = end;
     return true;
 }
+
+/* ---- Runs of numbers. ---- */
+
+static const uint64_t EACH_BYTE = 0x0101010101010101;
+
+/* Returns eight bytes, of which the first one is the lowest. */
+static inline uint64_t load_eight(const char *at) {
+    uint64_t word;
+    memcpy(&word, at, sizeof word);
+    return le64toh(word);
+}
+
+/* Finds the bytes that are no digits, many at a time. So reading a number need not wait until the end of the one before
+ * it is known, and no branch depends on how long a number is. */
+struct others {
+    const char *block;
+    const char *next; /* the block after it */
+    const char *end;  /* where the window ends */
+    uint64_t bits;    /* set for the bytes of the block that are still to be returned */
+};
+
+enum { BLOCK_BYTES = 64 };
+
+/* Sets a bit for each byte of the block that is no digit. What follows one that is not ASCII may be wrong. */
+static inline uint64_t find_others(const char *block) {
+    uint64_t bits = 0;
+    for (size_t i = 0; i < BLOCK_BYTES; i += sizeof bits) {
+        uint64_t word = load_eight(block + i);
+        uint64_t are_above = word + EACH_BYTE * (0x7f - '9'), are_not_below = (word | EACH_BYTE << 7) - EACH_BYTE * '0';
+        uint64_t others = (word | are_above | ~are_not_below) >> 7 & EACH_BYTE;
+        bits |= others * 0x0102040810204080 >> 56 << i; /* the lowest bit of each byte is moved to the highest byte */
+    }
+    return bits;
+}
+
+/* Returns the next byte that is no digit; NULL if the window does not certainly have it and eight more. */
+static inline const char *next_other(struct others *others) {
+    while (!others->bits) {
+        if (others->end - others->next < BLOCK_BYTES + 8) return NULL;
+        others->block = others->next;
+        others->bits = find_others(others->block);
+        others->next += BLOCK_BYTES;
+    }
+    unsigned bit = (unsigned)__builtin_ctzll(others->bits);
+    others->bits &= others->bits - 1;
+    return others->block + bit;
+}
+
+/* Returns the value of 1 to 8 digits. */
+static inline int64_t value_of_eight(const char *at, size_t count) {
+    uint64_t word = load_eight(at) << (64 - 8 * count) & EACH_BYTE * 0xf; /* the first ones become zeros */
+    word = word * (1 + (10 << 8)) >> 8 & 0x00ff00ff00ff00ff;              /* four numbers of two digits */
+    word = word * (1 + (100 << 16)) >> 16 & 0x0000ffff0000ffff;
+    return (int64_t)(word * (1 + (UINT64_C(10000) << 32)) >> 32);
+}
+
+/* Returns the value of 1 to 18 digits. */
+static inline int64_t value_of_digits(const char *at, size_t count) {
+    int64_t value = 0;
+    for (; count > 8; at += 8, count -= 8) value = value * powers_of_ten[8] + value_of_eight(at, 8);
+    return value * powers_of_ten[count] + value_of_eight(at, count);
+}
+
+size_t json_take_run(struct json_stream *stream, unsigned digits, int64_t end, int64_t values[JSON_RUN_MAX]) {
+    struct others others = {.next = stream->at, .end = stream->end};
+    const char *at = stream->at, *after;
+    size_t count = 0;
+    if (!end || at == stream->end || !cursor_is_digit(*at)) return 0;
+    while (count < JSON_RUN_MAX && (after = next_other(&others))) {
+        size_t digit_count = (size_t)(after - at), fraction_count = 0;
+        bool has_digits = digit_count && digit_count <= FAST_DIGITS_MAX - digits;
+        if (!has_digits || (*at == '0' && digit_count > 1)) break;
+        int64_t value = value_of_digits(at, digit_count);
+        if (*after == '.') {
+            at = after + 1;
+            after = next_other(&others);
+            fraction_count = after ? (size_t)(after - at) : 0;
+            if (!fraction_count || fraction_count > digits) break;
+            value = value * powers_of_ten[fraction_count] + value_of_digits(at, fraction_count);
+        }
+        value *= powers_of_ten[digits - fraction_count];
+        if (value >= end || (*after != ',' && *after != ']')) break;
+        values[count++] = value;
+        stream->at = after;
+        if (*after == ']') break;
+        at = after + 1;
+    }
+    return count;
+}
+
+/* ---- Single numbers. ---- */
 
 bool json_take_decimal(struct json_stream *stream, struct decimal *value, bool *is_rounded) {
     struct text number;

@@ -106,6 +106,11 @@ bool json_take_decimal(struct json_stream *stream, struct decimal *value, bool *
 /* Reads a number times 10^digits. *rest is what is cut off, between -1 and 1. */
 bool json_take_scaled(struct json_stream *stream, unsigned digits, int64_t *value, double *rest);
 
+/* Reads this number and those after it in a list, times 10^digits, as long as each is one without a rest, from 0 on and
+ * below `end`. Returns how many; 0 means no failure: read the value in another way, or tell what is wrong with it. */
+enum { JSON_RUN_MAX = 256 };
+size_t json_take_run(struct json_stream *stream, unsigned digits, int64_t end, int64_t values[JSON_RUN_MAX]);
+
 /* Skips the next value. */
 void json_skip(struct json_stream *stream);
 

@@ -256,6 +256,64 @@ static void read_cell(struct saved_reader *reader, struct saved_cells *cells, vo
 #undef AT
 }
 
+/* ---- Runs of cells: numbers that read_cell would do no more with than to store them. ---- */
+
+static unsigned run_digits(const struct member *column) {
+    return column->cell == CELL_MS_DELTA ? MS_DIGITS_OF_NS : column->cell == CELL_US ? US_DIGITS_OF_NS : 0;
+}
+
+/* Returns what the numbers of a run must be below; 0: read_cell reads them all. */
+static int64_t run_end(const struct saved_reader *reader, const struct saved_cells *cells) {
+    const struct member *column = cells->column;
+    switch (column->cell) {
+        case CELL_UINT:
+            if (column->type == TYPE_BOOL) return 0;
+            return column->range == RANGE_INT31 ? (int64_t)INT32_MAX + 1 : UINT32_MAX;
+        case CELL_INT: return (int64_t)INT32_MAX + 1;
+        case CELL_ID: return cells->is_raw ? ID_NONE : saved_map_count(&reader->maps[column->table]);
+        case CELL_DISTANCE: return cells->row + 1;
+        case CELL_LONG:
+        case CELL_MS_DELTA:
+        case CELL_US:
+        case CELL_ADDRESS: return INT64_MAX;
+        default: return 0;
+    }
+}
+
+/* Makes what cells hold of numbers of the document. */
+static void settle_run(const struct saved_reader *reader, struct saved_cells *cells, int64_t *values, size_t count) {
+    const struct saved_map *map = &reader->maps[cells->column->table];
+    switch (cells->column->cell) {
+        case CELL_ID:
+            for (size_t i = 0; i < count && !cells->is_raw; i++) values[i] = saved_map_at(map, (uint32_t)values[i]);
+            break;
+        case CELL_DISTANCE:
+            for (size_t i = 0; i < count; i++) values[i] = values[i] ? cells->row + (int64_t)i - values[i] : ID_NONE;
+            break;
+        case CELL_MS_DELTA:
+            for (size_t i = 0; i < count; i++)
+                values[i] = cells->before_ns = (int64_t)((uint64_t)cells->before_ns + (uint64_t)values[i]);
+            break;
+        default: break;
+    }
+    cells->row += (int64_t)count;
+}
+
+static void store_run(const struct saved_table *table, const struct member *column, uint32_t first,
+                      const int64_t *values, size_t count) {
+    bool is_long = column->cell == CELL_LONG || column->cell == CELL_MS_DELTA || column->cell == CELL_US ||
+                   column->cell == CELL_ADDRESS;
+    while (table->rows->count < first + count && saved_row_at(table, table->rows->count)) {
+    }
+    for (size_t i = 0; i < count && first + i < table->rows->count; i++) {
+        char *cell = (char *)column_at(table->rows, first + i) + column->offset;
+        if (is_long)
+            memcpy(cell, &values[i], sizeof(int64_t));
+        else
+            memcpy(cell, &(uint32_t){(uint32_t)values[i]}, sizeof(uint32_t));
+    }
+}
+
 /* ---- Members and columns. ---- */
 
 static bool has_cell(const struct member *member) { return member->cell > CELL_CODE && !member->part; }
@@ -334,10 +392,18 @@ static bool may_be_null(const struct member *column) {
 static uint32_t read_column(struct saved_reader *reader, const struct saved_table *table, const struct member *member) {
     struct json_stream *json = reader->json;
     struct saved_cells cells = {.column = member, .is_raw = table->is_raw};
+    int64_t run[JSON_RUN_MAX];
     uint32_t count = 0;
     bool is_null_time = false;
     if (may_be_null(member) && json_take_null(json)) return 0;
     JSON_EACH(json) {
+        size_t run_count = json_take_run(json, run_digits(member), run_end(reader, &cells), run);
+        if (run_count) {
+            settle_run(reader, &cells, run, run_count);
+            store_run(table, member, count, run, run_count);
+            count += (uint32_t)run_count;
+            continue;
+        }
         if (member->cell == CELL_MS_DELTA && !count && json_take_null(json)) {
             is_null_time = true;
             continue;

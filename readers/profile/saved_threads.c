@@ -97,10 +97,18 @@ static void add_number(struct saved_reader *reader, struct column *column, int64
 
 static void read_weights(struct saved_reader *reader, struct saved_thread *saved) {
     uint64_t null_count = 0;
+    int64_t run[JSON_RUN_MAX];
     bool is_rounded;
     if (json_take_null(reader->json) || !json_begin_list(reader->json)) return;
     saved->has_weights = true;
     while (json_next(reader->json)) {
+        size_t run_count = json_take_run(reader->json, 0, INT64_MAX, run);
+        for (size_t i = 0; i < run_count; i++) {
+            struct decimal *weight = column_push(&saved->weights);
+            if (!weight) return;
+            *weight = (struct decimal){.mantissa = run[i]};
+        }
+        if (run_count) continue;
         struct decimal *weight = column_push(&saved->weights);
         bool is_null = json_take_null(reader->json); /* also of a typed number that is none */
         if (!weight) return;
@@ -127,7 +135,14 @@ int64_t saved_cpu_ns(struct saved_reader *reader, struct saved_thread *saved) {
 }
 
 static void read_cpu(struct saved_reader *reader, struct saved_thread *saved) {
-    JSON_EACH_UNLESS_NULL(reader->json) add_number(reader, &saved->cpu_ns, saved_cpu_ns(reader, saved));
+    int64_t run[JSON_RUN_MAX];
+    JSON_EACH_UNLESS_NULL(reader->json) {
+        size_t run_count = json_take_run(reader->json, 0, INT64_MAX / reader->cpu_unit_ns, run);
+        for (size_t i = 0; i < run_count; i++) run[i] *= reader->cpu_unit_ns;
+        column_push_all(&saved->cpu_ns, run, run_count);
+        if (!run_count) add_number(reader, &saved->cpu_ns, saved_cpu_ns(reader, saved));
+    }
+    reader->part_row_count = saved->cpu_ns.count;
 }
 
 static void read_delays(struct saved_reader *reader, struct saved_thread *saved) {
