@@ -19,7 +19,7 @@ CONVERT_ABI  := 1
 RECORDER_ABI := $(shell sed -n 's/^.define GREC_ABI "\(.*\)"/\1/p' recorder/session/sampler_file.h)
 
 packages         := libarchive libdeflate libdw libelf liblzma libtraceevent libxxhash libzstd zlib
-# Only the program uses these packages, not the library.
+# Only the command `view` uses these packages, which it loads when it starts.
 view_packages    := libmicrohttpd capstone
 all_packages     := $(packages) $(view_packages)
 test_packages    := cmocka
@@ -58,7 +58,7 @@ link_program  := $(CC) -pie $(link_flags)
 package_flags = $(call answer,$(subst $() ,,packages$(1)$(2)),$(PKG_CONFIG) $(1) $(2) 2>/dev/null)
 answer        = $(if $(filter undefined,$(origin $(1))),$(eval $(1) := $$(shell $(2))))$($(1))
 library_libs  = $(call package_flags,--libs,$(packages)) $(demangler)
-program_libs  = $(call package_flags,--libs,$(all_packages)) $(demangler) -lm
+program_libs  = $(library_libs) -lm
 
 quiet = $(if $(V),,@echo '  $(1) $(2)';)
 

@@ -23,7 +23,7 @@ view_sources := \
     cli/view/asm_api.c cli/view/browser.c cli/view/disassembly.c cli/view/http_server.c \
     cli/view/native_library.c cli/view/native_service.c cli/view/page_address.c cli/view/profile_archive.c \
     cli/view/profile_loading.c cli/view/served_profile.c cli/view/site.c \
-    cli/view/source_api.c cli/view/symbolicate_api.c cli/view/view_command.c cli/view/viewer_folder.c
+    cli/view/source_api.c cli/view/symbolicate_api.c cli/view/view_command.c cli/view/view_libraries.c cli/view/viewer_folder.c
 view_absent_source := cli/view/view_absent.c
 cli_sources += $(view_sources)
 

@@ -1,7 +1,8 @@
 #include "disassembly.h"
 
-#include <capstone/capstone.h>
 #include <elf.h>
+
+#include "view_libraries.h"
 
 struct processor {
     unsigned machine;
@@ -30,7 +31,9 @@ const struct disassembly_names *disassembly_names_of(unsigned machine) {
 
 /* Returns the target of a direct jump or call, whose last operand is a number; 0 for any other instruction. */
 static uint64_t find_target(csh handle, const struct processor *processor, const cs_insn *instruction) {
-    if (!cs_insn_group(handle, instruction, CS_GRP_JUMP) && !cs_insn_group(handle, instruction, CS_GRP_CALL)) return 0;
+    if (!view_libraries.cs_insn_group(handle, instruction, CS_GRP_JUMP) &&
+        !view_libraries.cs_insn_group(handle, instruction, CS_GRP_CALL))
+        return 0;
     const cs_detail *detail = instruction->detail;
     if (processor->architecture == CS_ARCH_X86) {
         const cs_x86 *x86 = &detail->x86;
@@ -48,13 +51,14 @@ static uint64_t find_target(csh handle, const struct processor *processor, const
 bool disassembly_run(unsigned machine, struct text code, uint64_t address, disassembly_take *take, void *context) {
     const struct processor *processor = find_processor(machine);
     csh handle;
-    if (!processor || cs_open(processor->architecture, processor->mode, &handle) != CS_ERR_OK) return false;
-    cs_option(handle, CS_OPT_DETAIL, CS_OPT_ON);
-    cs_option(handle, CS_OPT_SKIPDATA, CS_OPT_ON);
-    cs_insn *instruction = cs_malloc(handle);
+    if (!processor || view_libraries.cs_open(processor->architecture, processor->mode, &handle) != CS_ERR_OK)
+        return false;
+    view_libraries.cs_option(handle, CS_OPT_DETAIL, CS_OPT_ON);
+    view_libraries.cs_option(handle, CS_OPT_SKIPDATA, CS_OPT_ON);
+    cs_insn *instruction = view_libraries.cs_malloc(handle);
     const uint8_t *bytes = (const uint8_t *)code.bytes;
     size_t left_bytes = code.bytes_count;
-    while (instruction && cs_disasm_iter(handle, &bytes, &left_bytes, &address, instruction)) {
+    while (instruction && view_libraries.cs_disasm_iter(handle, &bytes, &left_bytes, &address, instruction)) {
         bool is_data = instruction->id == 0; /* has no details */
         struct disassembly_instruction given = {
             .address = instruction->address,
@@ -65,7 +69,7 @@ bool disassembly_run(unsigned machine, struct text code, uint64_t address, disas
         take(context, &given);
     }
     bool is_good = instruction != NULL;
-    if (instruction) cs_free(instruction, 1);
-    cs_close(&handle);
+    if (instruction) view_libraries.cs_free(instruction, 1);
+    view_libraries.cs_close(&handle);
     return is_good;
 }

@@ -1,13 +1,13 @@
 #include "http_server.h"
 
 #include <errno.h>
-#include <microhttpd.h>
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <unistd.h>
 
 #include "libconvert/base/byte_buffer.h"
 #include "libconvert/base/monotonic_clock.h"
+#include "view_libraries.h"
 
 enum {
     CONNECTION_COUNT_MAX = 256,
@@ -66,12 +66,13 @@ static enum MHD_Result take_header(void *context, enum MHD_ValueKind kind, const
 
 static struct http_request read_request(struct MHD_Connection *connection, const char *path, const char *method) {
     struct http_request request = {.method = method_of(method), .path = text_of(path)};
-    MHD_get_connection_values(connection, MHD_HEADER_KIND, take_header, &request);
+    view_libraries.MHD_get_connection_values(connection, MHD_HEADER_KIND, take_header, &request);
     return request;
 }
 
 static bool is_declared_too_large(struct MHD_Connection *connection) {
-    const char *length = MHD_lookup_connection_value(connection, MHD_HEADER_KIND, MHD_HTTP_HEADER_CONTENT_LENGTH);
+    const char *length =
+        view_libraries.MHD_lookup_connection_value(connection, MHD_HEADER_KIND, MHD_HTTP_HEADER_CONTENT_LENGTH);
     return length && strtoull(length, NULL, 10) > HTTP_BODY_BYTES_MAX;
 }
 
@@ -88,13 +89,15 @@ static struct MHD_Response *make_body(const struct http_response *response) {
     struct MHD_Response *made = NULL;
     switch (response->body_kind) {
         case HTTP_BODY_BORROWED:
-            return MHD_create_response_from_buffer(response->bytes_count, response->bytes, MHD_RESPMEM_PERSISTENT);
+            return view_libraries.MHD_create_response_from_buffer(response->bytes_count, response->bytes,
+                                                                  MHD_RESPMEM_PERSISTENT);
         case HTTP_BODY_OWNED:
-            made = MHD_create_response_from_buffer(response->bytes_count, response->bytes, MHD_RESPMEM_MUST_FREE);
+            made = view_libraries.MHD_create_response_from_buffer(response->bytes_count, response->bytes,
+                                                                  MHD_RESPMEM_MUST_FREE);
             if (!made) free(response->bytes);
             return made;
         case HTTP_BODY_FILE:
-            made = MHD_create_response_from_fd64(response->bytes_count, response->file);
+            made = view_libraries.MHD_create_response_from_fd64(response->bytes_count, response->file);
             if (!made) close(response->file);
             return made;
     }
@@ -102,24 +105,26 @@ static struct MHD_Response *make_body(const struct http_response *response) {
 }
 
 static void add_headers(struct MHD_Response *made, const struct http_response *response) {
-    if (response->content_type) MHD_add_response_header(made, MHD_HTTP_HEADER_CONTENT_TYPE, response->content_type);
-    MHD_add_response_header(made, MHD_HTTP_HEADER_CACHE_CONTROL, "no-store");
-    MHD_add_response_header(made, "X-Content-Type-Options", "nosniff");
-    MHD_add_response_header(made, "Referrer-Policy", "no-referrer");
+    if (response->content_type)
+        view_libraries.MHD_add_response_header(made, MHD_HTTP_HEADER_CONTENT_TYPE, response->content_type);
+    view_libraries.MHD_add_response_header(made, MHD_HTTP_HEADER_CACHE_CONTROL, "no-store");
+    view_libraries.MHD_add_response_header(made, "X-Content-Type-Options", "nosniff");
+    view_libraries.MHD_add_response_header(made, "Referrer-Policy", "no-referrer");
     /* No page of another origin may embed a response. A page that may read it does so through CORS. */
-    MHD_add_response_header(made, "Cross-Origin-Resource-Policy", "same-origin");
-    MHD_add_response_header(made, "X-Frame-Options", "DENY");
+    view_libraries.MHD_add_response_header(made, "Cross-Origin-Resource-Policy", "same-origin");
+    view_libraries.MHD_add_response_header(made, "X-Frame-Options", "DENY");
     if (response->forbids_scripts)
-        MHD_add_response_header(made, "Content-Security-Policy", "default-src 'none'; sandbox");
-    if (response->is_gzip) MHD_add_response_header(made, MHD_HTTP_HEADER_CONTENT_ENCODING, "gzip");
-    if (response->status == HTTP_WRONG_METHOD) MHD_add_response_header(made, MHD_HTTP_HEADER_ALLOW, "GET, POST");
+        view_libraries.MHD_add_response_header(made, "Content-Security-Policy", "default-src 'none'; sandbox");
+    if (response->is_gzip) view_libraries.MHD_add_response_header(made, MHD_HTTP_HEADER_CONTENT_ENCODING, "gzip");
+    if (response->status == HTTP_WRONG_METHOD)
+        view_libraries.MHD_add_response_header(made, MHD_HTTP_HEADER_ALLOW, "GET, POST");
     if (!response->allow_origin) return;
-    MHD_add_response_header(made, MHD_HTTP_HEADER_ACCESS_CONTROL_ALLOW_ORIGIN, response->allow_origin);
-    MHD_add_response_header(made, MHD_HTTP_HEADER_VARY, MHD_HTTP_HEADER_ORIGIN);
+    view_libraries.MHD_add_response_header(made, MHD_HTTP_HEADER_ACCESS_CONTROL_ALLOW_ORIGIN, response->allow_origin);
+    view_libraries.MHD_add_response_header(made, MHD_HTTP_HEADER_VARY, MHD_HTTP_HEADER_ORIGIN);
     if (!response->is_preflight) return;
-    MHD_add_response_header(made, "Access-Control-Allow-Methods", "GET, POST");
-    MHD_add_response_header(made, "Access-Control-Allow-Headers", "Content-Type");
-    MHD_add_response_header(made, "Access-Control-Allow-Private-Network", "true");
+    view_libraries.MHD_add_response_header(made, "Access-Control-Allow-Methods", "GET, POST");
+    view_libraries.MHD_add_response_header(made, "Access-Control-Allow-Headers", "Content-Type");
+    view_libraries.MHD_add_response_header(made, "Access-Control-Allow-Private-Network", "true");
 }
 
 /* Sends the response. After a failure, MHD_NO closes the connection without an answer. */
@@ -127,8 +132,8 @@ static enum MHD_Result queue_response(struct MHD_Connection *connection, const s
     struct MHD_Response *made = make_body(response);
     if (!made) return MHD_NO;
     add_headers(made, response);
-    enum MHD_Result result = MHD_queue_response(connection, (unsigned)response->status, made);
-    MHD_destroy_response(made);
+    enum MHD_Result result = view_libraries.MHD_queue_response(connection, (unsigned)response->status, made);
+    view_libraries.MHD_destroy_response(made);
     return result;
 }
 
@@ -199,13 +204,13 @@ struct http_server *http_server_start(int socket, const struct http_site *site) 
     memory_limit_init(&server->bodies, BODIES_BYTES_MAX);
     atomic_store(&server->last_end_ns, monotonic_now_ns());
     /* With epoll, libmicrohttpd misses that a client closes the connection together with its last bytes. */
-    server->daemon =
-        MHD_start_daemon(MHD_USE_POLL_INTERNAL_THREAD, 0, NULL, NULL, handle, server, MHD_OPTION_LISTEN_SOCKET, socket,
-                         MHD_OPTION_THREAD_POOL_SIZE, (unsigned)HTTP_THREAD_COUNT, MHD_OPTION_CONNECTION_LIMIT,
-                         (unsigned)CONNECTION_COUNT_MAX, MHD_OPTION_CONNECTION_MEMORY_LIMIT,
-                         (size_t)CONNECTION_BYTES_MAX, MHD_OPTION_CONNECTION_TIMEOUT, (unsigned)INACTIVITY_S_MAX,
-                         MHD_OPTION_STRICT_FOR_CLIENT, 1, MHD_OPTION_UNESCAPE_CALLBACK, keep_escapes, NULL,
-                         MHD_OPTION_NOTIFY_COMPLETED, complete, server, MHD_OPTION_END);
+    server->daemon = view_libraries.MHD_start_daemon(
+        MHD_USE_POLL_INTERNAL_THREAD, 0, NULL, NULL, handle, server, MHD_OPTION_LISTEN_SOCKET, socket,
+        MHD_OPTION_THREAD_POOL_SIZE, (unsigned)HTTP_THREAD_COUNT, MHD_OPTION_CONNECTION_LIMIT,
+        (unsigned)CONNECTION_COUNT_MAX, MHD_OPTION_CONNECTION_MEMORY_LIMIT, (size_t)CONNECTION_BYTES_MAX,
+        MHD_OPTION_CONNECTION_TIMEOUT, (unsigned)INACTIVITY_S_MAX, MHD_OPTION_STRICT_FOR_CLIENT, 1,
+        MHD_OPTION_UNESCAPE_CALLBACK, keep_escapes, NULL, MHD_OPTION_NOTIFY_COMPLETED, complete, server,
+        MHD_OPTION_END);
     if (server->daemon) return server;
     int error = errno;
     free(server);
@@ -214,7 +219,7 @@ struct http_server *http_server_start(int socket, const struct http_site *site) 
 }
 
 void http_server_stop(struct http_server *server) {
-    MHD_stop_daemon(server->daemon);
+    view_libraries.MHD_stop_daemon(server->daemon);
     free(server);
 }
 

@@ -1,4 +1,4 @@
-/* An HTTP server on one listening socket, with a few threads. Only this file uses libmicrohttpd.
+/* An HTTP server on one listening socket, with a few threads, made of libmicrohttpd.
  *
  * Clients can use only limited resources: connections, bytes of headers, bytes of a body, bytes of all bodies together,
  * and the time for which a connection may be inactive. */

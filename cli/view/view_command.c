@@ -23,6 +23,7 @@
 #include "profile_archive.h"
 #include "profile_loading.h"
 #include "site.h"
+#include "view_libraries.h"
 
 static const char public_viewer[] = "https://profiler.firefox.com";
 
@@ -331,18 +332,22 @@ static void complete(struct options *options, struct failure *failure) {
     several_inputs_take(options, failure);
 }
 
+/* Does what can fail before a profile is made. */
+static bool prepare(struct view *view) {
+    return view_libraries_load(&view->failure) && bind_port(view) && prepare_viewer(view);
+}
+
 static void check(const struct options *options, struct failure *failure) {
     struct view view;
     init(&view, options);
-    if (!bind_port(&view) || !prepare_viewer(&view))
-        failure_set(failure, view.failure.code, "%s", view.failure.message);
+    if (!prepare(&view)) failure_set(failure, view.failure.code, "%s", view.failure.message);
     fini(&view);
 }
 
 static int show(struct options *options) {
     struct view view;
     init(&view, options);
-    if (bind_port(&view) && prepare_viewer(&view) && load_profiles(&view)) serve(&view);
+    if (prepare(&view) && load_profiles(&view)) serve(&view);
     int exit_code = (int)view.failure.code;
     if (exit_code == FAILURE_USAGE)
         command_refuse(&command_view, &view.failure);

@@ -56,12 +56,12 @@ header_rules='
 <zstd.h               readers/perf_data/data_stream.c cli/record/kernel/kernel_stream.c
 <zlib                 readers/input/input_gzip.c writer/gzip_writer.c
 <libdeflate           libconvert/symbols/debug_file.c
-<microhttpd           cli/view/http_server.c
-<capstone             cli/view/disassembly.c
+<microhttpd           cli/view/view_libraries.h
+<capstone             cli/view/view_libraries.h
 <elfutils/libdw.h     libconvert/symbols/dwarf_names.h libconvert/symbols/dwarf_session.h
 <elfutils/libdwelf.h  libconvert/symbols/debug_file.c
 <gelf.h               libconvert/symbols/debug_file.c libconvert/symbols/function_ranges.c libconvert/symbols/go_functions.c libconvert/symbols/symbol_stubs.c libconvert/symbols/symbol_table.c readers/code/kernel_file.c readers/unwind/unwind_extract.c
-<dlfcn.h              libconvert/symbols/debug_server.c recorder/
+<dlfcn.h              cli/view/view_libraries.c libconvert/symbols/debug_server.c recorder/
 <libiberty            libconvert/symbols/symbol_names.c
 <xxhash               libconvert/base/ libconvert/symbols/symbol_names.c readers/input/input_members.c readers/trace/trace_chunks.c writer/sink.c cli/batch/file_digest.c
 "cli/batch/           cli/convert_command.c cli/batch/

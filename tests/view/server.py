@@ -999,6 +999,17 @@ def test_tells_of_a_port_in_use():
 
 
 @check
+def test_tells_of_a_missing_library():
+    with tempfile.TemporaryDirectory() as folder:
+        library = os.path.join(folder, "libmicrohttpd.so.12")
+        with open(library, "wb"):
+            pass
+        result = run("--no-open", TRACE, env={**os.environ, "LD_LIBRARY_PATH": folder})
+        expect((result.returncode, result.stdout, result.stderr),
+               (3, "", f"gecko-convert view: a library that view needs is missing: {library}: file too short\n"))
+
+
+@check
 def test_tells_when_the_address_cannot_be_printed():
     with open("/dev/full", "w", encoding="ascii") as full:
         result = subprocess.run([PROGRAM, "view", "--no-open", TRACE], stdout=full, stderr=subprocess.PIPE, text=True,
