@@ -548,6 +548,20 @@ TEST(inlined_functions_of_the_recorder_are_left_out, set_up, tear_down) {
     assert_stack(0, "root\nmain from 2, sampled.c:3 [main]\n");
 }
 
+/* Compilers other than gcc do not list the addresses of their units. */
+TEST(units_have_lines_whether_or_not_they_are_listed, set_up, tear_down) {
+    run("printf 'int unlisted(void) { return 1; }\\n' > u.c && cc -g -c u.c && objcopy -R .debug_aranges u.o && "
+        "printf 'int unlisted(void);\\nint main(void) { return unlisted(); }\\n' > l.c && "
+        "cc -g l.c u.o -Wl,--build-id -o l");
+    read_build_id("l");
+    lib_id lib = lib_of(path_of("l"), test.build_id);
+    add_sample(lib, label("l", "main"));
+    add_sample(lib, label("l", "unlisted"));
+    symbolize(GECKO_CONVERT_SYMBOLS_AUTO);
+    assert_stack(0, "root\nmain from 2, l.c:2 [main]\n");
+    assert_stack(1, "root\nunlisted from 1, u.c:1 [unlisted]\n");
+}
+
 /* The name that others use for a function is that of its symbol. */
 TEST(a_function_has_the_name_of_its_symbol, set_up, tear_down) {
     run("printf 'int own(void) __asm__(\"alias\");\\n__attribute__((noinline)) int own(void) { return 1; }\\n"
