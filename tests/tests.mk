@@ -41,9 +41,9 @@ unsanitized_unit_tests := test_allocation_failure test_sampler_preload
 sanitized_unit_tests   := $(filter-out $(unsanitized_unit_tests),$(unit_tests))
 # The thread sanitizer is useful only for tests with several threads in one process. The sanitizer delays signal handlers, so
 # it cannot run tests of system calls that are interrupted.
-threaded_unit_tests    := test_batch test_convert test_estimate test_gzip_writer test_perf_script test_processed \
-    test_several_inputs test_thread_pool \
-    $(filter-out test_crash_bytes test_crash_calls test_crash_group test_sampler_files,\
+threaded_unit_tests    := test_batch test_convert test_estimate test_gzip_writer test_perf_script test_several_inputs \
+    test_thread_pool \
+    $(filter-out test_crash_bytes test_crash_calls test_crash_group test_recorder_joining test_sampler_files,\
     $(filter test_recorder_% test_sampler_% test_crash_%,$(sanitized_unit_tests)))
 
 # Tests of the recorder are programs as users build them, since its header has inline functions. What these test is the same
