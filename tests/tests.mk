@@ -137,12 +137,12 @@ perf-data-test: $(CONVERTER)
 readings: $(CONVERTER)
 	tests/support/check_readings.py $(abspath $<)
 
-# Some cases use the command view, which the static program does not have.
-view_cases = $(patsubst tests/cli/%/run,%,$(shell grep -lw view tests/cli/*/run))
+# Some cases use the command view, which the static program does not have, or preload a library, which it ignores.
+shared_cases = $(patsubst tests/cli/%/run,%,$(shell grep -lwE 'view|LD_PRELOAD' tests/cli/*/run))
 
 cli-test: $(CONVERTER) $(BUILD)/gecko-convert
-	GECKO_CONVERT=$(abspath $<) tests/cli/run.py $(filter-out $(view_cases),$(patsubst tests/cli/%/run,%,$(wildcard tests/cli/*/run)))
-	GECKO_CONVERT=$(abspath $(BUILD)/gecko-convert) tests/cli/run.py $(view_cases)
+	GECKO_CONVERT=$(abspath $<) tests/cli/run.py $(filter-out $(shared_cases),$(patsubst tests/cli/%/run,%,$(wildcard tests/cli/*/run)))
+	GECKO_CONVERT=$(abspath $(BUILD)/gecko-convert) tests/cli/run.py $(shared_cases)
 
 batch-test: $(CONVERTER)
 	tests/support/check_batches.py $< whole
