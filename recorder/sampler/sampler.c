@@ -548,23 +548,16 @@ bool sampler_finish(uint64_t limit_ns) {
     return own_thread_await_end(&sampler.thread, limit_ns);
 }
 
-/* Less than half an interval is not worth a sample. It is left to the next process that ends like this, until all have
- * used an interval: then the sample of one process stands for it. Returns whether this is the one. */
-static bool find_unseen(uint64_t used_ns) {
-    uint64_t *unseen_ns = &recording_pool.shared->unseen_ns;
-    if (used_ns >= sampler.interval_ns / 2) return true;
-    if (__atomic_add_fetch(unseen_ns, used_ns, __ATOMIC_RELAXED) < sampler.interval_ns) return false;
-    uint64_t all_ns = __atomic_exchange_n(unseen_ns, 0, __ATOMIC_RELAXED);
-    sampler.starter.unseen_ns = all_ns > used_ns ? all_ns - used_ns : 0;
-    return all_ns >= used_ns;
-}
-
 void sampler_write_unsampled(void) {
     const struct thread_observer_rules rules = {.interval_ns = sampler.interval_ns,
                                                 .finds_new_threads = true,
                                                 .takes_no_stacks = asked_flags() & GREC_NO_STACKS};
     bool is_due = __atomic_load_n(&sampler.phase, __ATOMIC_ACQUIRE) == SAMPLER_NEVER_BEGINS && sampler.begins_alone;
-    if (!is_due || !find_unseen(clock_ns_of(CLOCK_PROCESS_CPUTIME_ID) - sampler.starter.cpu_ns)) return;
+    if (!is_due) return;
+    uint64_t used_ns = clock_ns_of(CLOCK_PROCESS_CPUTIME_ID) - sampler.starter.cpu_ns;
+    uint64_t all_ns = thread_observer_gather_unseen(used_ns, sampler.interval_ns);
+    if (!all_ns || all_ns < used_ns) return;
+    sampler.starter.unseen_ns = all_ns - used_ns;
     sampled_threads_begin();
     thread_observer_begin(&sampler.starter);
     thread_observer_limit(&rules);

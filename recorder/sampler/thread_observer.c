@@ -233,6 +233,7 @@ static void write_between_samples(struct sampled_thread *thread, struct round *r
     if (!observer.rules.takes_no_stacks) merged_stack_add_innermost(&stack, &unknown);
     struct sample_facts facts = {.ticks = thread->used_ticks, .cpu_ns = cpu_ns};
     sampled_thread_write(thread, &round->recording, thread->state == SAMPLED_UNREACHED ? NULL : &stack, &facts);
+    thread->sampled_ns += cpu_ns;
 }
 
 /* Writes the processor time that no sample stands for when the thread or the recording ends. It was used between two
@@ -827,6 +828,13 @@ static void await_handler(struct thread_writers *writers, struct thread_record *
     }
 }
 
+/* Keeps what is too little for a sample of the thread. */
+static void leave_rest(struct sampled_thread *thread) {
+    if (thread->share.owed_ns <= 0 || !is_in_trace(thread)) return;
+    observer.unseen_ns += thread->share.owed_ns;
+    thread->share.owed_ns = 0;
+}
+
 /* Writes what the thread has left, with the processor time that it has used since the last round. */
 static void collect_last(struct thread_writers *writers, struct thread_record *record, void *context) {
     struct sampled_thread *thread = catch_up(writers, record, context);
@@ -839,7 +847,15 @@ static void collect_last(struct thread_writers *writers, struct thread_record *r
     if (!identify(writers, record, thread, context)) return;
     collect(record, thread, context);
     write_rest(thread, context);
+    leave_rest(thread);
     sampled_thread_write_name(thread, &((struct round *)context)->recording);
+}
+
+uint64_t thread_observer_gather_unseen(uint64_t used_ns, uint64_t interval_ns) {
+    uint64_t *unseen_ns = &recording_pool.shared->unseen_ns;
+    if (used_ns >= interval_ns / 2) return used_ns;
+    if (__atomic_add_fetch(unseen_ns, used_ns, __ATOMIC_RELAXED) < interval_ns) return 0;
+    return __atomic_exchange_n(unseen_ns, 0, __ATOMIC_RELAXED);
 }
 
 /* Writes what threads without a sample have used, since no thread begins any more that could take it. Other threads
@@ -851,10 +867,18 @@ static void write_unseen(struct thread_writers *writers, struct thread_record *r
         return;
     uint64_t unseen_ns = (uint64_t)(take_unseen() - observer.lent_ns);
     observer.lent_ns = 0;
-    if (unseen_ns < observer.rules.interval_ns / 2)
+    if (thread->sampled_ns && unseen_ns < observer.rules.interval_ns / 2) {
         sampled_thread_write_rest(thread, &((struct round *)context)->recording, unseen_ns);
-    else
-        write_between_samples(thread, context, unseen_ns);
+        return;
+    }
+    unseen_ns = thread_observer_gather_unseen(unseen_ns, observer.rules.interval_ns);
+    if (unseen_ns) write_between_samples(thread, context, unseen_ns);
+}
+
+/* A rest can be divided only among samples that have processor time. */
+static void write_unseen_to_sampled(struct thread_writers *writers, struct thread_record *record, void *context) {
+    const struct sampled_thread *thread = known_thread(record);
+    if (thread && thread->sampled_ns) write_unseen(writers, record, context);
 }
 
 static void drop(struct thread_writers *writers, struct thread_record *record, void *context) {
@@ -881,6 +905,7 @@ void thread_observer_finish(void) {
     if (round.recording.thread) {
         thread_observer_refresh_names();
         thread_registry_each_record(collect_last, &round);
+        thread_registry_each_record(write_unseen_to_sampled, &round);
         thread_registry_each_record(write_unseen, &round);
         recording_leave(&round.recording);
     }

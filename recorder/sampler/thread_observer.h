@@ -26,6 +26,11 @@ void thread_observer_drop_records(void);
  * thread_observer_begin and thread_observer_limit before. [any thread, if the sampler makes no rounds] */
 void thread_observer_write_rests(void);
 
+/* Less than half an interval is not worth a sample. It is left to the next process that ends like this, until all have
+ * used an interval: then the sample of one process stands for it. Returns what a sample of this process stands for; 0:
+ * there is none. [any thread] */
+uint64_t thread_observer_gather_unseen(uint64_t used_ns, uint64_t interval_ns);
+
 /* Forgets what is known of all threads. Call this before the first round, and again after thread_observer_finish. */
 void thread_observer_begin(const struct thread_observer_starter *starter);
 

@@ -365,15 +365,19 @@ static int64_t told_ns(const struct temp_folder *folder) {
 /* The end of a script that is executed again, with other words. */
 #define EXECUTE(words) "os.execv(sys.executable, [sys.executable, '-S', '-c', os.environ['SCRIPT'], " words "])\n"
 
+static int64_t sum_all_cpu_ns(const struct profile *profile) {
+    int64_t sum_ns = 0;
+    for (size_t i = 0; i < profile->threads.count; i++) sum_ns += sum_cpu_ns(column_at(&profile->threads, i));
+    return sum_ns;
+}
+
 /* Runs the script, which may EXECUTE itself, and returns the processor time of all threads in its trace. */
 static int64_t run_script_for_cpu_ns(void **state, char *script) {
     struct recorded recorded;
-    int64_t sum_ns = 0;
     setenv("SCRIPT", script, 1);
     run_python(has_some_stacks, &recorded, *state, script);
     unsetenv("SCRIPT");
-    for (size_t i = 0; i < recorded.profile.threads.count; i++)
-        sum_ns += sum_cpu_ns(column_at(&recorded.profile.threads, i));
+    int64_t sum_ns = sum_all_cpu_ns(&recorded.profile);
     recorded_fini(&recorded);
     return sum_ns;
 }
@@ -410,6 +414,44 @@ TEST(test_time_of_a_program_that_is_not_recorded, set_up_folder, tear_down_folde
     static const int64_t LITTLE_NS = 100000000;
     int64_t sum_ns = run_script_for_cpu_ns(state, script), true_ns = told_ns(*state);
     if (sum_ns > true_ns + LITTLE_NS) fail_msg("%" PRId64 " ns are in the trace of %" PRId64, sum_ns, true_ns);
+}
+
+static bool has_anything(const struct profile *profile) { return profile->threads.count > 0; }
+
+/* The processor time of threads and children that use less than half an interval each must be in the trace, but for the
+ * last interval of it. */
+TEST(test_time_of_little_work_at_a_long_interval, set_up_folder, tear_down_folder) {
+    static char children[] =
+        "import os, sys, time\n"
+        "for _ in range(20):\n"
+        "    if not os.fork():\n"
+        "        while time.process_time() < 0.015: pass\n"
+        "        os._exit(0)\n"
+        "    os.wait()\n"
+        "print(int(sum(os.times()[:4]) * 1e9), file=sys.stderr)\n";
+    static char threads[] =
+        "import os, sys, threading, time\n"
+        "done = threading.Barrier(31)\n"
+        "def work():\n"
+        "    while time.thread_time() < 0.01: pass\n"
+        "    done.wait()\n"
+        "    time.sleep(9)\n"
+        "for _ in range(30): threading.Thread(target=work, daemon=True).start()\n"
+        "done.wait()\n"
+        "print(time.process_time_ns(), file=sys.stderr, flush=True)\n"
+        "os._exit(0)\n";
+    static const int64_t LITTLE_NS = 80000000;
+    char *const scripts[] = {children, threads};
+    setenv("GECKO_RECORDER_INTERVAL", "50", 1);
+    for (size_t i = 0; i < sizeof scripts / sizeof *scripts; i++) {
+        struct recorded recorded;
+        run_python(has_anything, &recorded, *state, scripts[i]);
+        int64_t sum_ns = sum_all_cpu_ns(&recorded.profile), true_ns = told_ns(*state);
+        if (llabs(sum_ns - true_ns) > LITTLE_NS)
+            fail_msg("%" PRId64 " of %" PRId64 " ns are in the trace", sum_ns, true_ns);
+        recorded_fini(&recorded);
+    }
+    unsetenv("GECKO_RECORDER_INTERVAL");
 }
 
 static bool has_children(const struct profile *profile) { return profile->processes.count > 2; }
