@@ -20,9 +20,6 @@ static struct {
 } last_process;
 
 void *process_map_wiped(size_t bytes_count) {
-#ifndef MADV_WIPEONFORK
-    enum { MADV_WIPEONFORK = 18 };
-#endif
     void *bytes = mmap(NULL, bytes_count, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     if (bytes == MAP_FAILED) return NULL;
     /* Before Linux 4.14 this fails, and children that were not made by fork() are not recognized. */

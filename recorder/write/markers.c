@@ -84,16 +84,11 @@ static inline __attribute__((always_inline)) bool record_short(struct grec_marke
     return true;
 }
 
-static const uint8_t phase_of[] = {
-    [TRACE_INSTANT] = GREC_PHASE_INSTANT,
-    [TRACE_INTERVAL] = GREC_PHASE_INTERVAL,
-    [TRACE_INTERVAL_START] = GREC_PHASE_START,
-    [TRACE_INTERVAL_END] = GREC_PHASE_END,
-};
+_Static_assert(TRACE_INTERVAL_END - TRACE_INSTANT == GREC_PHASE_END, "kinds are in the order of phases");
 
 static __attribute__((noinline)) void record_long(struct grec_marker *marker, enum trace_entry_kind kind,
                                                   grec_time start, const struct grec_value *values, size_t count) {
-    struct grec_marker_options options = {.phase = phase_of[kind], .start = start};
+    struct grec_marker_options options = {.phase = (uint32_t)(kind - TRACE_INSTANT), .start = start};
     grec_add_marker(marker, &options, values, count);
 }
 
