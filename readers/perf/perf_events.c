@@ -36,6 +36,7 @@ static void set_name(struct perf_events *events, struct perf_event *event, struc
     event->unit = perf_role_unit(told);
     event->measure = strings_intern(&events->names, perf_role_measure(told));
     event->is_switch = perf_role_is_switch(told);
+    event->counts_switches = perf_role_counts_switches(told);
     event->is_off_cpu_time = !event->is_tracepoint && perf_role_is_off_cpu_time(told);
     event->keeps_addresses = !event->is_tracepoint && perf_role_has_address(told);
     event->is_occurrence = event->is_tracepoint || perf_role_is_occurrence(told);

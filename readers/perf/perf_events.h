@@ -20,6 +20,7 @@ struct perf_event {
     bool is_tracepoint;
     bool is_occurrence;   /* see perf_role_is_occurrence; a tracepoint is one */
     bool is_switch;       /* see perf_role_is_switch */
+    bool counts_switches; /* see perf_role_counts_switches */
     bool is_off_cpu_time; /* see perf_role_is_off_cpu_time; no tracepoint */
     bool keeps_addresses; /* see perf_role_has_address; no tracepoint */
     uint64_t tracepoint_id;

@@ -63,6 +63,11 @@ bool perf_role_is_switch(struct text name) {
     return text_equal(perf_event_base_name(name), TEXT("sched:sched_switch"));
 }
 
+bool perf_role_counts_switches(struct text name) {
+    static const struct text names[] = {TEXT("context-switches"), TEXT("cs")};
+    return TEXT_IS_IN(perf_event_base_name(name), names);
+}
+
 bool perf_role_is_off_cpu_time(struct text name) { return text_equal(perf_event_base_name(name), TEXT("offcpu-time")); }
 
 /* ---- What an event measures, and where. ---- */

@@ -30,6 +30,9 @@ bool perf_role_has_address(struct text name);
 /* Returns whether the event is the tracepoint at which a thread leaves its processor. */
 bool perf_role_is_switch(struct text name);
 
+/* Returns whether the kernel counts the event each time a thread leaves its processor. */
+bool perf_role_counts_switches(struct text name);
+
 /* Returns whether perf record --off-cpu makes the event: the period of a sample is the time in which a thread waited
  * there. Samples without a time, most of them, have the sum of all times. */
 bool perf_role_is_off_cpu_time(struct text name);

@@ -110,16 +110,24 @@ static bool perf_sched_switch_decode(struct perf_tracing *tracing, uint64_t id, 
 
 /* ---- Records. ---- */
 
+/* Returns whether the thread stopped at the occurrence. The kernel copies the stack between a switch and its record,
+ * which takes long on a busy machine. The next record is that of the switch all the same. */
+static bool is_at_stop(const struct perf_recording *recording, const struct perf_task *task,
+                       const struct perf_event *event, int64_t occurrence_ns, int64_t stop_ns) {
+    if (stop_ns - occurrence_ns <= PERF_SWITCH_NS_MAX) return stop_ns >= occurrence_ns;
+    return (event->is_switch || event->counts_switches) && perf_waits_is_last(&recording->waits, task, occurrence_ns);
+}
+
 /* Returns a wait with the stack of the task's last sample, if something occurred there as the thread stopped. */
 static struct perf_wait wait_at_occurrence(const struct perf_recording *recording, const struct perf_task *task,
                                            const struct perf_record *record) {
     int64_t time_ns = record->time_ns;
     struct perf_wait wait = perf_wait_since(time_ns, record->running.processor);
     struct perf_series *series = task->last_series;
-    if (!series || !perf_events_at(&recording->events, series->event)->is_occurrence) return wait;
+    const struct perf_event *event = series ? perf_events_at(&recording->events, series->event) : NULL;
+    if (!event || !event->is_occurrence) return wait;
     uint32_t last = samples_count(&series->samples) - 1;
-    int64_t since_ns = time_ns - samples_at(&series->samples, last)->time_ns;
-    if (since_ns < 0 || since_ns > PERF_SWITCH_NS_MAX) return wait;
+    if (!is_at_stop(recording, task, event, samples_at(&series->samples, last)->time_ns, time_ns)) return wait;
     wait.series = series;
     wait.sample = last;
     return wait;

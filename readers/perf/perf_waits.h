@@ -7,7 +7,7 @@
 /* Letters of the states in which a thread stops, as ps shows them, besides those of the kernel's waits. */
 enum { PERF_STATE_UNKNOWN = 0, PERF_STATE_PREEMPTED = 'R', PERF_STATE_ENDED = 'X', PERF_STATE_ZOMBIE = 'Z' };
 
-/* All records of one switch are closer together. */
+/* Records of one switch are closer together, unless the kernel was slow to copy a stack between them. */
 static const int64_t PERF_SWITCH_NS_MAX = 50000;
 
 /* A time in which a thread did not run. */
@@ -63,6 +63,9 @@ void perf_waits_begin(struct perf_waits *waits, struct perf_task *task, const st
 
 /* The thread runs again. */
 void perf_waits_end(struct perf_waits *waits, struct perf_task *task, int64_t time_ns, struct position position);
+
+/* Returns whether the task has begun no wait since a switch, other than the wait that began with it and still lasts. */
+bool perf_waits_is_last(const struct perf_waits *waits, const struct perf_task *task, int64_t switch_ns);
 
 /* A thread runs again that the recording may tell nothing else of. */
 void perf_waits_end_unseen(struct perf_waits *waits, uint32_t machine, int64_t tid, int64_t time_ns);
