@@ -200,6 +200,8 @@ struct walk {
     bool is_exact;               /* the frame was interrupted: its pc is not a return address */
     bool is_beyond;              /* this frame's caller needs bytes that were not copied */
     bool is_elsewhere;           /* sp is on a stack that was not copied */
+    bool is_guess;               /* the interrupted function is assembly, and this frame is its caller at most */
+    bool is_guess_wrong;         /* no code calls this frame, so it is none */
     struct unwind_mapping mapping;
     const struct unwind_file *lost_file; /* the last one on the way that could not be read */
 };
@@ -262,15 +264,21 @@ static uint64_t strip_signature(struct walk *walk, uint64_t address) {
     return address & ((UINT64_C(1) << address_bits[0]) - 1);
 }
 
+static bool is_code(struct walk *walk, uint64_t return_address) {
+    return return_address >= ADDRESS_MIN && find_mapping(walk, strip_signature(walk, return_address) - 1);
+}
+
 /* Goes on to the caller. An interrupted function that has no frame has the sp of its caller. */
 static enum step enter_caller(struct walk *walk, uint64_t sp, uint64_t return_address) {
     uint64_t stack_pointer = sp_of(walk);
+    walk->is_guess_wrong = walk->is_guess && !walk->is_exact && !is_code(walk, return_address);
+    if (walk->is_guess_wrong) return STEP_LOST;
     if (!return_address) return STEP_OUTERMOST;
     if (sp < stack_pointer || (sp == stack_pointer && !walk->is_exact)) return STEP_LOST;
     return_address = strip_signature(walk, return_address);
     if (return_address < ADDRESS_MIN) return STEP_LOST;
     walk->now.pc = return_address;
-    walk->is_exact = false;
+    walk->is_exact = walk->is_guess = false;
     set_register(walk, walk->machine->sp, sp);
     return STEP_TAKEN;
 }
@@ -423,16 +431,12 @@ static bool is_signal_frame(struct walk *walk) {
 
 /* ---- Without a rule. ---- */
 
-static bool is_code(struct walk *walk, uint64_t return_address) {
-    return return_address >= ADDRESS_MIN && find_mapping(walk, strip_signature(walk, return_address) - 1);
-}
-
 /* Steps to the caller, assuming that the frame pointer is the address of the caller's frame pointer and return address.
- * A frame pointer of 0 marks the outermost frame. */
+ * A frame pointer of 0 marks the outermost frame, unless it is that of assembly, which uses it for anything. */
 static enum step step_by_frame_pointer(struct walk *walk) {
     uint64_t fp, caller_fp, return_address;
     if (!find_register(walk, walk->machine->fp, &fp)) return STEP_LOST;
-    if (!fp) return STEP_OUTERMOST;
+    if (!fp) return walk->is_guess ? STEP_LOST : STEP_OUTERMOST;
     if (fp < sp_of(walk) || fp % 8 || !load_word(walk, fp, &caller_fp) || !load_word(walk, fp + 8, &return_address))
         return STEP_LOST;
     if (return_address && !is_code(walk, return_address)) return STEP_LOST;
@@ -474,6 +478,7 @@ static enum step step_without_rule(struct walk *walk, const struct unwind_file *
     bool is_leaf = file && file->state == UNWIND_FILE_READ;
     if (is_leaf) unwind_file_find_stub(file, address, &pushed_bytes);
     enum step step = is_leaf ? step_by_leaf(walk, pushed_bytes) : step_by_frame_pointer(walk);
+    walk->is_guess = is_leaf;
     if (step != STEP_LOST) return step;
     if (is_leaf) return step_by_frame_pointer(walk);
     return walk->machine->has_signed_returns ? step_by_leaf(walk, 0) : STEP_LOST;
@@ -520,6 +525,7 @@ size_t unwinder_walk(struct unwinder *unwinder, const struct unwind_process *pro
         walk.is_beyond = false;
         step = step_out(&walk);
     }
+    count -= walk.is_guess_wrong;
     *end = UNWIND_END_FRAMES_MAX;
     if (step == STEP_OUTERMOST) *end = UNWIND_END_OUTERMOST;
     if (step == STEP_LOST) *end = walk.is_beyond || walk.is_elsewhere ? UNWIND_END_STACK_CUT : UNWIND_END_LOST;

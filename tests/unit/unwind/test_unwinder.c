@@ -400,6 +400,27 @@ TEST(test_stubs) {
     }
 }
 
+/* Assembly without call frame information can have a frame. A word in it that was left by an earlier call is not its
+ * return address: nothing calls the function that it points to. */
+TEST(test_stray_words) {
+    static const uint64_t callers[] = {0, 0xdead};
+    for (size_t i = 0; i < sizeof callers / sizeof *callers; i++) {
+        write_file(UNWINDER_X86_64, SPAN("\x0e\x18"));
+        begin_sample(FILE_START + STRAY_AT);
+        sample.stack[0] = TESTED;
+        sample.stack[3] = callers[i];
+        ASSERT_FRAMES(LOST, FILE_START + STRAY_AT);
+        sample.stack[3] = OUTER;
+        ASSERT_FRAMES(OUTERMOST, FILE_START + STRAY_AT, TESTED, OUTER);
+    }
+    /* Assembly can have any number in the frame pointer. */
+    sample.stack[0] = 0;
+    set_register(fp, 0);
+    ASSERT_FRAMES(LOST, FILE_START + STRAY_AT);
+    sample.stack[0] = FILE_START + STRAY_AT + 0x20;
+    ASSERT_FRAMES(LOST, FILE_START + STRAY_AT, FILE_START + STRAY_AT + 0x20);
+}
+
 /* ---- Signal handlers. ---- */
 
 TEST(test_signal_frames) {
