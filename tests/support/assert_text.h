@@ -1,7 +1,8 @@
-/* Compares a text with a literal in a cmocka test. */
+/* Compares texts in a cmocka test. */
 #pragma once
 
 #include "libconvert/base/text.h"
+#include "tests/support/profile_text.h"
 #include "tests/support/unit_test.h"
 
 /* Fails if the text differs from `expected`, a string literal that may contain NUL bytes. */
@@ -12,3 +13,9 @@
             fail_msg("\"%.*s\" (%zu bytes), wanted \"%s\" (%zu bytes)", (int)actual_text_.bytes_count,    \
                      actual_text_.bytes, actual_text_.bytes_count, expected, expected_text_.bytes_count); \
     } while (0)
+
+/* Checks the text against `expected`, and frees it. */
+static inline void assert_printed(struct profile_text *actual, const char *expected) {
+    if (strcmp(actual->bytes, expected) != 0) fail_msg("got:\n%s\nwanted:\n%s", actual->bytes, expected);
+    free(actual);
+}

@@ -18,12 +18,6 @@ static inline void profile_text_print(struct profile_text *out, const char *form
     profile_text_add(out, text_of(line));
 }
 
-static inline struct profile_text *profile_text_create(void) {
-    struct profile_text *out = calloc(1, sizeof *out);
-    if (!out) abort();
-    return out;
-}
-
 static inline void profile_text_add_value(struct profile_text *out, const struct profile *profile,
                                           const struct marker_field *field, enum marker_format format,
                                           const union marker_value *value) {

@@ -12,6 +12,12 @@ struct profile_text {
     char bytes[8192];
 };
 
+static inline struct profile_text *profile_text_create(void) {
+    struct profile_text *out = calloc(1, sizeof *out);
+    if (!out) abort();
+    return out;
+}
+
 static inline void profile_text_add(struct profile_text *out, struct text text) {
     size_t room = sizeof out->bytes - 1 - out->used_bytes;
     size_t count = text.bytes_count < room ? text.bytes_count : room;
@@ -37,8 +43,7 @@ static inline void profile_text_add_stack(struct profile_text *out, const struct
 /* Returns the profile's samples, one a line, thread by thread: "pid/tid name time_ns weight root;…;leaf". Call
  * profile_finish before. */
 static inline struct profile_text *profile_samples_text(const struct profile *profile) {
-    struct profile_text *out = calloc(1, sizeof *out);
-    if (!out) abort();
+    struct profile_text *out = profile_text_create();
     for (size_t i = 0; i < profile->thread_order.count; i++) {
         const struct thread *thread =
             profile_thread_at(profile, *(const thread_id *)column_at(&profile->thread_order, i));
@@ -64,8 +69,7 @@ static inline struct profile_text *profile_samples_text(const struct profile *pr
 
 /* Returns the ledger, one entry a line: "lines kept 3 event line". */
 static inline struct profile_text *ledger_entries_text(const struct ledger *ledger) {
-    struct profile_text *out = calloc(1, sizeof *out);
-    if (!out) abort();
+    struct profile_text *out = profile_text_create();
     for (size_t i = 0; i < ledger->entries.count; i++) {
         const struct ledger_entry *entry = ledger_at(ledger, i);
         char line[512];
@@ -75,4 +79,30 @@ static inline struct profile_text *ledger_entries_text(const struct ledger *ledg
         profile_text_add(out, text_of(line));
     }
     return out;
+}
+
+/* Returns the entry of the ledger, or NULL if there is none. */
+static inline const struct ledger_entry *find_entry(const struct ledger *ledger, enum gecko_convert_unit unit,
+                                                    enum gecko_convert_fate fate, const char *cause) {
+    for (size_t i = 0; i < ledger->entries.count; i++) {
+        const struct ledger_entry *entry = ledger_at(ledger, i);
+        if (entry->unit == unit && entry->fate == fate && text_equal(entry->cause, text_of(cause))) return entry;
+    }
+    return NULL;
+}
+
+static inline uint64_t count_of(const struct ledger *ledger, enum gecko_convert_unit unit, enum gecko_convert_fate fate,
+                                const char *cause) {
+    const struct ledger_entry *entry = find_entry(ledger, unit, fate, cause);
+    return entry ? entry->count : 0;
+}
+
+/* Returns the sum of the ledger's counts, in all units, that have this fate and a cause that begins with `start`. */
+static inline uint64_t count_of_cause(const struct ledger *ledger, enum gecko_convert_fate fate, const char *start) {
+    uint64_t count = 0;
+    for (size_t i = 0; i < ledger->entries.count; i++) {
+        const struct ledger_entry *entry = ledger_at(ledger, i);
+        if (entry->fate == fate && text_starts_with(entry->cause, text_of(start))) count += entry->count;
+    }
+    return count;
 }

@@ -7,6 +7,7 @@
 #include "readers/reader.h"
 #include "recorder/gecko_recorder.h"
 #include "recorder/trace_format.h"
+#include "tests/support/assert_text.h"
 #include "tests/support/marker_text.h"
 #include "tests/support/temp_folder.h"
 #include "tests/support/unit_test.h"
@@ -185,9 +186,7 @@ static inline struct profile_text *payload_text(const struct profile *profile, c
 }
 
 static inline void assert_payload(const struct profile *profile, const char *name, const char *expected) {
-    struct profile_text *got = payload_text(profile, find_marker(profile, name, NULL));
-    assert_string_equal(got->bytes, expected);
-    free(got);
+    assert_printed(payload_text(profile, find_marker(profile, name, NULL)), expected);
 }
 
 static inline struct profile_text *stack_text(const struct profile *profile, stack_id stack) {
@@ -197,9 +196,7 @@ static inline struct profile_text *stack_text(const struct profile *profile, sta
 }
 
 static inline void assert_stack(const struct profile *profile, stack_id stack, const char *expected) {
-    struct profile_text *got = stack_text(profile, stack);
-    assert_string_equal(got->bytes, expected);
-    free(got);
+    assert_printed(stack_text(profile, stack), expected);
 }
 
 static inline uint32_t stack_depth(const struct profile *profile, stack_id stack) {
@@ -214,16 +211,6 @@ static inline const struct counter *find_counter(const struct profile *profile, 
         if (text_equal(counter->name, text_of(name))) return counter;
     }
     return NULL;
-}
-
-/* Returns the sum of the ledger's counts, in all units, that have this fate and a cause that begins with `start`. */
-static inline uint64_t count_of_cause(const struct ledger *ledger, enum gecko_convert_fate fate, const char *start) {
-    uint64_t count = 0;
-    for (size_t i = 0; i < ledger->entries.count; i++) {
-        const struct ledger_entry *entry = ledger_at(ledger, i);
-        if (entry->fate == fate && text_starts_with(entry->cause, text_of(start))) count += entry->count;
-    }
-    return count;
 }
 
 /* ---- Numbered events: markers with one integer field that counts 0, 1, 2… The functions check which of them are in

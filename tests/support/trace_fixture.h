@@ -93,12 +93,6 @@ static inline void assert_has(const char *part) {
     if (!strstr(fixture.document, part)) fail_msg("missing: %s\nin: %s", part, fixture.document);
 }
 
-/* Checks the text against `expected`, and frees it. */
-static inline void assert_printed(struct profile_text *actual, const char *expected) {
-    if (strcmp(actual->bytes, expected) != 0) fail_msg("got:\n%s\nwanted:\n%s", actual->bytes, expected);
-    free(actual);
-}
-
 static inline void assert_samples(const char *expected) {
     assert_printed(profile_samples_text(&fixture.profile), expected);
 }

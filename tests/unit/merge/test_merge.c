@@ -7,11 +7,11 @@
 #include "libconvert/base/memory.h"
 #include "libconvert/merge/merge.h"
 #include "libconvert/profile/cut_stacks.h"
+#include "tests/support/assert_text.h"
 #include "tests/support/counter_samples.h"
 #include "tests/support/full_profile.h"
 #include "tests/support/marker_value.h"
 #include "tests/support/profile_check.h"
-#include "tests/support/profile_text.h"
 #include "tests/support/unit_test.h"
 
 enum { INPUT_COUNT = 3 };
@@ -105,11 +105,7 @@ static void run(void) {
     assert_true(ledger_is_balanced(&whole.ledger));
 }
 
-static void assert_samples(const char *expected) {
-    struct profile_text *text = profile_samples_text(&whole);
-    assert_string_equal(text->bytes, expected);
-    free(text);
-}
+static void assert_samples(const char *expected) { assert_printed(profile_samples_text(&whole), expected); }
 
 static void assert_timeline(size_t input, enum gecko_convert_timeline timeline, int64_t offset_ns) {
     assert_int_equal(merge.inputs[input].timeline, timeline);

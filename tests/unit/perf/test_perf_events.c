@@ -1,5 +1,6 @@
 /* Tests events: names and modifiers, units, and which event makes the samples. */
 #include "readers/perf/perf_events.h"
+#include "tests/support/profile_text.h"
 #include "tests/support/unit_test.h"
 
 struct events_test {
@@ -177,16 +178,6 @@ TEST(test_overlaps, set_up, tear_down) {
     assert_true(overlap("cpu/cycles/", "cpu_atom/cycles/k"));
 }
 
-static const struct ledger_entry *find_entry(const struct ledger *ledger, enum gecko_convert_unit unit,
-                                             enum gecko_convert_fate fate, const char *cause) {
-    for (size_t i = 0; i < ledger->entries.count; i++) {
-        const struct ledger_entry *entry = ledger_at(ledger, i);
-        if (entry->unit == unit && entry->fate == fate && text_equal(entry->cause, text_of(cause))) return entry;
-    }
-    fail_msg("no entry \"%s\"", cause);
-    return NULL;
-}
-
 TEST(test_ledger, set_up, tear_down) {
     struct profile profile;
     profile_init(&profile, &fixture.failure);
@@ -205,11 +196,12 @@ TEST(test_ledger, set_up, tear_down) {
     assert_int_equal(ledger->read[LEDGER_PERIODS], 1000);
     assert_true(ledger_is_balanced(ledger));
     const struct ledger_entry *kept = find_entry(ledger, LEDGER_SAMPLES, LEDGER_KEPT, "event cycles");
+    assert_non_null(kept);
     assert_int_equal(kept->count, 10);
     assert_int_equal(kept->first.line, 3);
-    assert_int_equal(find_entry(ledger, LEDGER_PERIODS, LEDGER_KEPT, "event cycles")->count, 1000);
-    assert_int_equal(find_entry(ledger, LEDGER_SAMPLES, LEDGER_KEPT, "event page-faults")->count, 4);
-    assert_int_equal(find_entry(ledger, LEDGER_SAMPLES, LEDGER_KEPT, "event without a name")->count, 2);
+    assert_int_equal(count_of(ledger, LEDGER_PERIODS, LEDGER_KEPT, "event cycles"), 1000);
+    assert_int_equal(count_of(ledger, LEDGER_SAMPLES, LEDGER_KEPT, "event page-faults"), 4);
+    assert_int_equal(count_of(ledger, LEDGER_SAMPLES, LEDGER_KEPT, "event without a name"), 2);
     profile_fini(&profile);
 }
 

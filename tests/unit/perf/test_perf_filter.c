@@ -5,38 +5,33 @@
 
 #include "readers/filter.h"
 #include "readers/reader.h"
+#include "tests/support/assert_text.h"
 #include "tests/support/marker_text.h"
 #include "tests/support/perf_data_builder.h"
 #include "tests/support/profile_text.h"
+#include "tests/support/reading.h"
 #include "tests/support/unit_test.h"
-
-struct reading {
-    struct failure failure;
-    struct profile profile;
-};
 
 enum { FILTERS_MAX = 4 };
 
 static enum gecko_convert_off_cpu off_cpu = GECKO_CONVERT_OFF_CPU_NO;
 
 /* Reads the trace with filters; the first one without a value ends their list. */
-static void read_trace(struct reading *reading, const struct reader *reader, struct text trace,
-                       const struct gecko_convert_filter *filters) {
+static void read_trace(const struct reader *reader, struct text trace, const struct gecko_convert_filter *filters) {
     struct filter filter;
     size_t count = 0;
     while (count < FILTERS_MAX && filters[count].value) count++;
-    *reading = (struct reading){0};
-    profile_init(&reading->profile, &reading->failure);
-    filter_init(&filter, filters, count, &reading->failure);
-    struct input *input = input_from_memory(trace, 0, &reading->failure);
+    begin_reading();
+    filter_init(&filter, filters, count, &reading.failure);
+    struct input *input = input_from_memory(trace, 0, &reading.failure);
     assert_non_null(input);
-    reader->run(input, &reading->profile,
+    reader->run(input, &reading.profile,
                 &(struct reader_options){
                     .filter = &filter, .off_cpu = off_cpu, .keeps_processors = true, .ignores_code_files = true});
-    profile_finish(&reading->profile);
+    profile_finish(&reading.profile);
     input_close(input);
     filter_fini(&filter);
-    if (!failure_is_set(&reading->failure)) assert_true(ledger_is_balanced(&reading->profile.ledger));
+    if (!failure_is_set(&reading.failure)) assert_true(ledger_is_balanced(&reading.profile.ledger));
 }
 
 /* Appends the entries that say what filters did. */
@@ -56,23 +51,18 @@ static void add_filtered(struct profile_text *out, const struct ledger *ledger) 
 
 static void assert_kept(const struct reader *reader, struct text trace, const struct gecko_convert_filter *filters,
                         const char *expected) {
-    struct reading reading;
-    read_trace(&reading, reader, trace, filters);
+    read_trace(reader, trace, filters);
     if (failure_is_set(&reading.failure)) fail_msg("%s", reading.failure.message);
     struct profile_text *got = profile_samples_text(&reading.profile);
     add_filtered(got, &reading.profile.ledger);
-    assert_string_equal(got->bytes, expected);
-    free(got);
-    profile_fini(&reading.profile);
+    assert_printed(got, expected);
 }
 
 static void assert_refused(const struct reader *reader, struct text trace, const struct gecko_convert_filter *filters,
                            const char *message) {
-    struct reading reading;
-    read_trace(&reading, reader, trace, filters);
+    read_trace(reader, trace, filters);
     assert_int_equal(reading.failure.code, FAILURE_USAGE);
     assert_string_equal(reading.failure.message, message);
-    profile_fini(&reading.profile);
 }
 
 /* ---- Text. ---- */
@@ -131,8 +121,7 @@ TEST(test_markers) {
         "app 5/5 [000] 10.600000: PERF_RECORD_SWITCH IN         \n"
         "app 5/5 [000] 10.700000: 100 cpu-clock: \n\t10 b (/x)\n\n";
     const struct gecko_convert_filter filters[FILTERS_MAX] = {{GECKO_CONVERT_FILTER_TIME, "0.5-"}};
-    struct reading reading;
-    read_trace(&reading, &reader_perf_script, text_of(trace), filters);
+    read_trace(&reader_perf_script, text_of(trace), filters);
     assert_int_equal(reading.failure.code, FAILURE_NONE);
     struct profile_text *got = profile_samples_text(&reading.profile),
                         *markers = profile_markers_text(&reading.profile);
@@ -143,7 +132,6 @@ TEST(test_markers) {
     assert_string_equal(markers->bytes, "5/5 interval 0..100000000 Kernel Off CPU Off CPU{reason='waiting'}\n");
     free(got);
     free(markers);
-    profile_fini(&reading.profile);
 }
 
 /* Of what a thread did, the part in the given times counts, whatever was between them. */
@@ -218,13 +206,9 @@ TEST(test_events) {
          ""},
     };
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
-        struct reading reading;
         assert_kept(&reader_perf_script, text_of(trace), rows[i].filters, rows[i].expected);
-        read_trace(&reading, &reader_perf_script, text_of(trace), rows[i].filters);
-        struct profile_text *markers = profile_markers_text(&reading.profile);
-        assert_string_equal(markers->bytes, rows[i].markers);
-        free(markers);
-        profile_fini(&reading.profile);
+        read_trace(&reader_perf_script, text_of(trace), rows[i].filters);
+        assert_printed(profile_markers_text(&reading.profile), rows[i].markers);
     }
 }
 
@@ -240,8 +224,7 @@ TEST(test_counter) {
         "web 7/7 10.002500: 18446744073709551615 cache-misses: \n";
     const struct gecko_convert_filter filters[FILTERS_MAX] = {{GECKO_CONVERT_FILTER_EVENT, "cache-misses=counter"}};
     static const int64_t expected[] = {42, INT64_MAX};
-    struct reading reading;
-    read_trace(&reading, &reader_perf_script, text_of(trace), filters);
+    read_trace(&reader_perf_script, text_of(trace), filters);
     assert_int_equal(reading.failure.code, FAILURE_NONE);
     assert_int_equal(ledger_sum(&reading.profile.ledger, LEDGER_SAMPLES, LEDGER_KEPT), 7);
     assert_false(ledger_has_losses(&reading.profile.ledger));
@@ -254,7 +237,6 @@ TEST(test_counter) {
         assert_true(text_equal(counter->name, TEXT("cache-misses")));
         assert_true(sum == expected[i]);
     }
-    profile_fini(&reading.profile);
 }
 
 /* Samples with a payload or an address are no markers if their event is a counter. */
@@ -265,13 +247,11 @@ TEST(test_counter_of_payloads) {
         "app 5/5 10.001100: 1 page-faults: 7f0000001000\n\t10 b (/x)\n\n";
     const struct gecko_convert_filter filters[FILTERS_MAX] = {
         {GECKO_CONVERT_FILTER_EVENT, "block:*=counter,page-faults=counter"}};
-    struct reading reading;
-    read_trace(&reading, &reader_perf_script, text_of(trace), filters);
+    read_trace(&reader_perf_script, text_of(trace), filters);
     assert_int_equal(reading.failure.code, FAILURE_NONE);
     assert_false(ledger_has_losses(&reading.profile.ledger));
     assert_int_equal(reading.profile.counters.count, 2);
     COLUMN_EACH(const struct thread, thread, &reading.profile.threads) assert_int_equal(thread->markers.count, 0);
-    profile_fini(&reading.profile);
 }
 
 /* No guess decides what is kept. */
@@ -426,8 +406,7 @@ static void add_processors(char *got, const char *times) {
         "app 7/8 [006] 1.008: PERF_RECORD_SWITCH OUT\n"
         "app 7/8 [007] 1.009: PERF_RECORD_SWITCH IN\n"
         "late 9/9 [000] 1.020: 1000000 cpu-clock: \n\t10 f (app)\n\n";
-    struct reading reading;
-    read_trace(&reading, &reader_perf_script, text_of(trace),
+    read_trace(&reader_perf_script, text_of(trace),
                (const struct gecko_convert_filter[]){{GECKO_CONVERT_FILTER_TIME, times}, {0}});
     for (size_t i = 0; i < reading.profile.thread_order.count; i++) {
         const struct thread *thread = profile_ordered_thread(&reading.profile, i);
@@ -436,7 +415,6 @@ static void add_processors(char *got, const char *times) {
             sprintf(got + strlen(got), "%d ", processor < 0 ? -1 : (int)processor);
         }
     }
-    profile_fini(&reading.profile);
 }
 
 /* A part of the recording has the processors on which threads ran then, not before or later. */
@@ -506,18 +484,14 @@ TEST(test_short_threads_that_are_left_out) {
     char *trace = malloc(TRACE_BYTES);
     struct text whole = make_short_threads(trace, TRACE_BYTES);
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
-        struct reading reading;
         off_cpu = cases[i].off_cpu;
-        read_trace(&reading, &reader_perf_script, whole, filters);
+        read_trace(&reader_perf_script, whole, filters);
         assert_int_equal(reading.failure.code, FAILURE_NONE);
         assert_in_range(reading.profile.threads.count, 5, ROWS_MAX);
         assert_int_equal(profile_ordered_thread(&reading.profile, 0)->tid, 7);
         const struct thread *first = profile_ordered_thread(&reading.profile, 0);
         assert_int_equal(profile_process_at(&reading.profile, first->process)->end_ns, 100000);
-        struct profile_text *got = profile_samples_text(&reading.profile);
-        assert_string_equal(got->bytes, cases[i].expected);
-        free(got);
-        profile_fini(&reading.profile);
+        assert_printed(profile_samples_text(&reading.profile), cases[i].expected);
     }
     off_cpu = GECKO_CONVERT_OFF_CPU_NO;
     free(trace);
@@ -529,12 +503,8 @@ TEST(test_nameless_parents) {
         "x 7/7 [000] 1.000000: PERF_RECORD_FORK(7:8):(9:9)\n"
         "keep 7/8 [000] 1.000001: 100 cpu-clock: \n\t10 a (/x)\n\n";
     const struct gecko_convert_filter filters[FILTERS_MAX] = {{GECKO_CONVERT_FILTER_COMM, "keep"}};
-    struct reading reading;
-    read_trace(&reading, &reader_perf_script, TEXT(trace), filters);
-    struct profile_text *got = profile_samples_text(&reading.profile);
-    assert_string_equal(got->bytes, "7/8 keep 0 100 a\n");
-    free(got);
-    profile_fini(&reading.profile);
+    read_trace(&reader_perf_script, TEXT(trace), filters);
+    assert_printed(profile_samples_text(&reading.profile), "7/8 keep 0 100 a\n");
 }
 
 /* Threads that show nothing keep a process's counters only if all of its threads are such. */
@@ -556,4 +526,4 @@ TEST(test_counters_of_processes) {
     profile_fini(&profile);
 }
 
-int main(void) { return unit_tests_run(NULL, NULL); }
+int main(void) { return unit_tests_run(NULL, end_reading); }

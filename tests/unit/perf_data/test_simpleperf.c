@@ -1,6 +1,6 @@
 /* Tests what only Android's simpleperf writes into a perf.data: functions, names of events, formats of tracepoints, and
  * mappings from long before the recording. */
-#include "tests/support/profile_text.h"
+#include "tests/support/assert_text.h"
 
 #include "readers/code/embedded_symbols.h"
 #include "readers/reader.h"
@@ -113,11 +113,7 @@ static void read_recording(size_t window_bytes) {
     finish_profile();
 }
 
-static void assert_samples(const char *expected) {
-    struct profile_text *got = profile_samples_text(&profile);
-    assert_string_equal(got->bytes, expected);
-    free(got);
-}
+static void assert_samples(const char *expected) { assert_printed(profile_samples_text(&profile), expected); }
 
 /* ---- Tests. ---- */
 
@@ -208,15 +204,6 @@ static void end_parts(void) {
     builder_end_record(&builder);
 }
 
-static uint64_t count_of(const char *cause, enum gecko_convert_fate fate) {
-    uint64_t count = 0;
-    for (size_t i = 0; i < profile.ledger.entries.count; i++) {
-        const struct ledger_entry *entry = ledger_at(&profile.ledger, i);
-        if (entry->fate == fate && text_equal(entry->cause, text_of(cause))) count += entry->count;
-    }
-    return count;
-}
-
 /* A record that is longer than 65 535 bytes is split, and is read as if it were not. */
 TEST(test_split_record, begin_profile, end_profile) {
     enum { SIZE_AT = 4, SIZE = 70000, PART = 40000 };
@@ -241,11 +228,11 @@ TEST(test_split_record, begin_profile, end_profile) {
     free(formats);
     read_recording(0);
     assert_samples("5/5 app 0 1000000 0x2015\n");
-    assert_int_equal(count_of("TRACING_DATA record", LEDGER_KEPT), 1);
-    assert_int_equal(count_of("DEBUG record", LEDGER_KEPT), 1);
-    assert_int_equal(count_of("SPLIT record", LEDGER_KEPT), 6);
-    assert_int_equal(count_of("SPLIT_END record", LEDGER_KEPT), 2);
-    assert_int_equal(count_of("damaged record", LEDGER_LOST), 3);
+    assert_int_equal(count_of(&profile.ledger, LEDGER_RECORDS, LEDGER_KEPT, "TRACING_DATA record"), 1);
+    assert_int_equal(count_of(&profile.ledger, LEDGER_RECORDS, LEDGER_KEPT, "DEBUG record"), 1);
+    assert_int_equal(count_of(&profile.ledger, LEDGER_RECORDS, LEDGER_KEPT, "SPLIT record"), 6);
+    assert_int_equal(count_of(&profile.ledger, LEDGER_RECORDS, LEDGER_KEPT, "SPLIT_END record"), 2);
+    assert_int_equal(count_of(&profile.ledger, LEDGER_RECORDS, LEDGER_LOST, "damaged record"), 3);
 }
 
 /* A record without its end is where its first part is. */
@@ -257,7 +244,7 @@ TEST(test_split_record_without_end, begin_profile, end_profile) {
     add_user_sample(100, 0x401015);
     builder_finish(&builder);
     read_recording(0);
-    assert_int_equal(count_of("damaged record", LEDGER_LOST), 1);
+    assert_int_equal(count_of(&profile.ledger, LEDGER_RECORDS, LEDGER_LOST, "damaged record"), 1);
     for (size_t i = 0; i < profile.ledger.entries.count; i++) {
         const struct ledger_entry *entry = ledger_at(&profile.ledger, i);
         if (text_equal(entry->cause, TEXT("damaged record"))) assert_int_equal(entry->first.offset, first_at);

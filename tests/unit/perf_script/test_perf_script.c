@@ -4,16 +4,13 @@
 #include <stdlib.h>
 
 #include "readers/reader.h"
+#include "tests/support/assert_text.h"
 #include "tests/support/marker_text.h"
 #include "tests/support/profile_text.h"
 #include "tests/support/random_numbers.h"
+#include "tests/support/reading.h"
 #include "tests/support/sanitizers.h"
 #include "tests/support/unit_test.h"
-
-struct reading {
-    struct failure failure;
-    struct profile profile;
-};
 
 static const size_t block_sizes[] = {0, 1, 2, 3, 7, 16, 64, 100, 4096};
 enum { BLOCK_SIZE_COUNT = sizeof block_sizes / sizeof *block_sizes };
@@ -39,27 +36,22 @@ static struct text next_of_stream(void *context) {
     return block;
 }
 
-static void read_in_way(struct reading *reading, struct text trace, struct reader_options options, struct way way) {
+static void read_in_way(struct text trace, struct reader_options options, struct way way) {
     struct stream stream = {trace, way.block_bytes ? way.block_bytes / 2 + 1 : trace.bytes_count};
-    *reading = (struct reading){0};
-    profile_init(&reading->profile, &reading->failure);
-    struct input *input = way.is_stream ? input_from_blocks("stream", next_of_stream, &stream, &reading->failure)
-                                        : input_from_memory(trace, 0, &reading->failure);
+    begin_reading();
+    struct input *input = way.is_stream ? input_from_blocks("stream", next_of_stream, &stream, &reading.failure)
+                                        : input_from_memory(trace, 0, &reading.failure);
     assert_non_null(input);
     options.block_bytes = way.block_bytes;
     options.job_count = way.job_count;
-    reader_perf_script.run(input, &reading->profile, &options);
-    profile_finish(&reading->profile);
+    reader_perf_script.run(input, &reading.profile, &options);
+    profile_finish(&reading.profile);
     input_close(input);
-    if (failure_is_set(&reading->failure)) fail_msg("%s", reading->failure.message);
-    if (!ledger_is_balanced(&reading->profile.ledger)) fail_msg("the ledger does not balance");
+    if (failure_is_set(&reading.failure)) fail_msg("%s", reading.failure.message);
+    if (!ledger_is_balanced(&reading.profile.ledger)) fail_msg("the ledger does not balance");
 }
 
-static void read_text(struct reading *reading, const char *trace) {
-    read_in_way(reading, text_of(trace), (struct reader_options){0}, (struct way){0});
-}
-
-static void reading_fini(struct reading *reading) { profile_fini(&reading->profile); }
+static void read_text(const char *trace) { read_in_way(text_of(trace), (struct reader_options){0}, (struct way){0}); }
 
 /* Checks that two profiles have the same frames, stacks and samples under the same numbers. */
 static void assert_same_stacks(const struct profile *left, const struct profile *right) {
@@ -71,9 +63,8 @@ static void assert_same_stacks(const struct profile *left, const struct profile 
         const struct stack *a = stack_table_at(&left->stacks, i), *b = stack_table_at(&right->stacks, i);
         assert_true(stack_is_same(a->prefix, b->prefix) && frame_is_same(a->frame, b->frame));
     }
-    struct profile_text *left_samples = profile_samples_text(left), *right_samples = profile_samples_text(right);
-    assert_string_equal(left_samples->bytes, right_samples->bytes);
-    free(left_samples);
+    struct profile_text *right_samples = profile_samples_text(right);
+    assert_printed(profile_samples_text(left), right_samples->bytes);
     free(right_samples);
 }
 
@@ -86,15 +77,13 @@ static void assert_trace(struct text trace, struct reader_options options, const
         struct way way = {block_sizes[i / 4], 1 + i % 2, i % 4 > 1};
         /* Two threads share the same whatever the size of a block. */
         if (HAS_THREAD_SANITIZER && (way.job_count == 1 || i / 4 % 2 == 0)) continue;
-        struct reading reading;
-        read_in_way(&reading, trace, options, way);
+        read_in_way(trace, options, way);
         struct profile_text *got_samples = profile_samples_text(&reading.profile);
         struct profile_text *got_ledger = ledger_entries_text(&reading.profile.ledger);
         if (samples) assert_string_equal(got_samples->bytes, samples);
         if (ledger) assert_string_equal(got_ledger->bytes, ledger);
         free(got_samples);
         free(got_ledger);
-        reading_fini(&reading);
     }
 }
 
@@ -104,15 +93,6 @@ static void assert_samples(const char *trace, const char *samples) {
 
 static void assert_samples_and_ledger(const char *trace, const char *samples, const char *ledger) {
     assert_trace(text_of(trace), without_waits, samples, ledger);
-}
-
-static uint64_t count_of(const struct ledger *ledger, enum gecko_convert_unit unit, enum gecko_convert_fate fate,
-                         const char *cause) {
-    for (size_t i = 0; i < ledger->entries.count; i++) {
-        const struct ledger_entry *entry = ledger_at(ledger, i);
-        if (entry->unit == unit && entry->fate == fate && text_equal(entry->cause, text_of(cause))) return entry->count;
-    }
-    return 0;
 }
 
 /* ---- Samples. ---- */
@@ -230,29 +210,26 @@ TEST(test_stacks_that_repeat) {
     }
     static const struct way ways[] = {{0, 1, false},   {0, 1, true},    {4096, 1, false}, {4096, 2, false},
                                       {4096, 2, true}, {300, 2, false}, {4096, 8, false}};
-    struct reading by_line, lexed;
-    read_in_way(&by_line, (struct text){trace, used}, (struct reader_options){0}, (struct way){3, 1, false});
+    read_in_way((struct text){trace, used}, (struct reader_options){0}, (struct way){3, 1, false});
+    struct reading by_line = reading;
+    reading = (struct reading){0};
     for (size_t i = 0; i < sizeof ways / sizeof *ways; i++) {
-        read_in_way(&lexed, (struct text){trace, used}, (struct reader_options){0}, ways[i]);
-        assert_same_stacks(&by_line.profile, &lexed.profile);
-        reading_fini(&lexed);
+        read_in_way((struct text){trace, used}, (struct reader_options){0}, ways[i]);
+        assert_same_stacks(&by_line.profile, &reading.profile);
     }
-    reading_fini(&by_line);
+    profile_fini(&by_line.profile);
     free(trace);
 }
 
 TEST(test_an_empty_trace) {
     assert_samples_and_ledger("", "", "");
     assert_samples_and_ledger("\n\n", "", "lines kept 2 blank line\n");
-    struct reading reading;
-    read_text(&reading, "# hostname : vm\n");
+    read_text("# hostname : vm\n");
     assert_int_equal(reading.profile.thread_order.count, 0);
     assert_true(text_equal(reading.profile.meta.device, TEXT("vm")));
-    reading_fini(&reading);
 }
 
 TEST(test_recorded_without_callgraphs) {
-    struct reading reading;
     const char *trace =
         "            bash 14404/14404 [007] 2.07: 250000 cycles:  7f01 leaf+0x10 (/a)\n"
         "            bash 14404/14404 [007] 2.08: 250000 cycles:  7f01 leaf+0x10 (/a)\n"
@@ -267,11 +244,10 @@ TEST(test_recorded_without_callgraphs) {
                    "14404/14404 bash 40000000 250000 g\n"
                    "14404/14404 bash 50000000 250000 h\n"
                    "14405/14405 two words 20000000 250000 [unknown]+0x7f02\n");
-    read_text(&reading, trace);
+    read_text(trace);
     assert_false(reading.profile.meta.has_stacks);
     assert_int_equal(count_of(&reading.profile.ledger, LEDGER_VALUES, LEDGER_LOST, "field after the event"), 1);
     assert_int_equal(count_of(&reading.profile.ledger, LEDGER_VALUES, LEDGER_LOST, "branch stack"), 1);
-    reading_fini(&reading);
 }
 
 TEST(test_without_a_time) {
@@ -288,14 +264,11 @@ TEST(test_without_a_time) {
                               "lines kept 3 frame line\n"
                               "samples noted 3 sample without a time: made up from the order\n"
                               "samples kept 3 event cycles\n");
-    struct reading reading;
-    read_text(&reading, trace);
+    read_text(trace);
     assert_false(reading.profile.meta.has_times);
-    reading_fini(&reading);
-    read_text(&reading, simple_trace);
+    read_text(simple_trace);
     assert_true(reading.profile.meta.has_times);
     assert_true(reading.profile.meta.has_stacks);
-    reading_fini(&reading);
     /* The time is the latest possible one. After a line with a time, a line without one is not an event. */
     assert_samples("a 1/1 2305843007.999999999: x:\n\t10 f (/a)\n\na 1/1 x:\n\t10 g (/a)\n", "1/1 a 0 1 f\n");
 }
@@ -363,13 +336,11 @@ TEST(test_switches_of_some_processors) {
     for (size_t i = 0; i < sizeof commands / sizeof *commands; i++) {
         char text[1024];
         snprintf(text, sizeof text, "# cmdline : /usr/bin/perf record %s\n%s", commands[i], events);
-        struct reading reading;
-        read_text(&reading, text);
+        read_text(text);
         bool is_noted = false;
         for (size_t row = 0; row < reading.profile.ledger.entries.count; row++)
             is_noted |= text_has(ledger_at(&reading.profile.ledger, row)->cause, TEXT("on the recorded processors"));
         assert_int_equal(is_noted, i < 3);
-        reading_fini(&reading);
     }
 }
 
@@ -459,16 +430,12 @@ TEST(test_missing_switches) {
         "1/1 a 0 1000000 f\n1/1 a 5000000 1000000 f\n",
     };
     for (size_t i = 0; i < sizeof traces / sizeof *traces; i++) {
-        struct reading reading;
-        read_text(&reading, traces[i]);
-        struct profile_text *got = profile_samples_text(&reading.profile);
-        assert_string_equal(got->bytes, samples[i]);
+        read_text(traces[i]);
+        assert_printed(profile_samples_text(&reading.profile), samples[i]);
         assert_int_equal(count_of(&reading.profile.ledger, LEDGER_RECORDS, LEDGER_NOTED,
                                   "time in which a thread did not run: left out, as the recording lacks others (record "
                                   "sched_switch without -F)"),
                          1);
-        free(got);
-        reading_fini(&reading);
     }
 }
 
@@ -521,13 +488,11 @@ TEST(test_weights) {
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
         char trace[128];
         snprintf(trace, sizeof trace, "a 1/1 1.0: 5000000000 %s:\n\t10 f (/a)\n\n", rows[i].event);
-        struct reading reading;
-        read_in_way(&reading, text_of(trace), (struct reader_options){.weight = rows[i].choice}, (struct way){0});
+        read_in_way(text_of(trace), (struct reader_options){.weight = rows[i].choice}, (struct way){0});
         const struct profile_meta *meta = &reading.profile.meta;
         assert_int_equal(meta->weight_type, rows[i].type);
         assert_true(text_equal(meta->weight_unit, text_of(rows[i].unit)));
         assert_int_equal(meta->cpu_delta_unit, rows[i].cpu_delta);
-        reading_fini(&reading);
     }
     assert_trace(TEXT("a 1/1 1.0: 18446744073709551615 x:\n\t10 f (/a)\n\na 1/1 1.1: 1 x:\n\t10 f (/a)\n\n"), by_period,
                  "1/1 a 0 9223372036854775807 f\n1/1 a 100000000 1 f\n", NULL);
@@ -535,7 +500,7 @@ TEST(test_weights) {
 
 /* Reads ten samples on alternating processors, `gap_us` apart on each. Adds one that is 200 us after its predecessor
  * if has_fitting_gap. */
-static void read_clock(struct reading *reading, unsigned period_us, unsigned gap_us, bool has_fitting_gap) {
+static void read_clock(unsigned period_us, unsigned gap_us, bool has_fitting_gap) {
     char trace[2048];
     size_t bytes = 0;
     for (unsigned i = 0; i < 10; i++)
@@ -545,58 +510,46 @@ static void read_clock(struct reading *reading, unsigned period_us, unsigned gap
     if (has_fitting_gap)
         snprintf(trace + bytes, sizeof trace - bytes, "a 1/1 [001] 1.%06u: 200000 cpu-clock:\n\t10 f (/a)\n\n",
                  4 * gap_us + 200);
-    read_text(reading, trace);
+    read_text(trace);
 }
 
 /* If the timer is slower than was asked for, the period is not the processor time between samples. */
 TEST(test_periods_that_are_no_distances) {
-    struct reading reading;
-    read_clock(&reading, 200, 4000, false);
+    read_clock(200, 4000, false);
     assert_int_equal(reading.profile.meta.cpu_delta_unit, CPU_DELTA_NONE);
     assert_int_equal(reading.profile.meta.interval_ns, 4000000);
-    reading_fini(&reading);
     /* The program mostly waits. */
-    read_clock(&reading, 200, 4000, true);
+    read_clock(200, 4000, true);
     assert_int_equal(reading.profile.meta.cpu_delta_unit, CPU_DELTA_NS);
     assert_int_equal(reading.profile.meta.interval_ns, 200000);
-    reading_fini(&reading);
-    read_clock(&reading, 200, 100000, false);
+    read_clock(200, 100000, false);
     assert_int_equal(reading.profile.meta.cpu_delta_unit, CPU_DELTA_NS);
     assert_int_equal(reading.profile.meta.interval_ns, 200000);
-    reading_fini(&reading);
     /* The thread waits many times in each period: gaps are no ticks of a kernel. */
-    read_clock(&reading, 200, 2300, false);
+    read_clock(200, 2300, false);
     assert_int_equal(reading.profile.meta.cpu_delta_unit, CPU_DELTA_NS);
     assert_int_equal(reading.profile.meta.interval_ns, 200000);
-    reading_fini(&reading);
     /* Each tick is a period. The thread runs at a few of them. */
-    read_clock(&reading, 1003, 9000, false);
+    read_clock(1003, 9000, false);
     assert_int_equal(reading.profile.meta.cpu_delta_unit, CPU_DELTA_NS);
     assert_int_equal(reading.profile.meta.interval_ns, 1003000);
-    reading_fini(&reading);
 }
 
 TEST(test_the_interval) {
-    struct reading reading;
-    read_text(&reading, "a 1/1 1.0: 250000 cpu-clock:\n\t10 f (/a)\n\na 1/1 1.7: 250000 cpu-clock:\n\t10 f (/a)\n");
+    read_text("a 1/1 1.0: 250000 cpu-clock:\n\t10 f (/a)\n\na 1/1 1.7: 250000 cpu-clock:\n\t10 f (/a)\n");
     assert_int_equal(reading.profile.meta.interval_ns, 250000); /* the period of the clock event */
-    reading_fini(&reading);
-    read_text(&reading,
-              "# event : name = cycles, { sample_period, sample_freq } = 4000, freq = 1\n"
-              "a 1/1 1.0: 99 cycles:\n\t10 f (/a)\n\na 1/1 1.7: 88 cycles:\n\t10 f (/a)\n");
+    read_text(
+        "# event : name = cycles, { sample_period, sample_freq } = 4000, freq = 1\n"
+        "a 1/1 1.0: 99 cycles:\n\t10 f (/a)\n\na 1/1 1.7: 88 cycles:\n\t10 f (/a)\n");
     assert_int_equal(reading.profile.meta.interval_ns, 250000); /* from 4000 Hz */
-    reading_fini(&reading);
 }
 
 /* ---- Tracepoints without stacks, and other lines between samples. ---- */
 
 TEST(test_tracepoint_with_the_name_of_waits) {
-    struct reading reading;
-    read_text(&reading, "app 357 offcpu-time: a=b\n");
-    struct profile_text *markers = profile_markers_text(&reading.profile);
-    assert_string_equal(markers->bytes, "unknown pid/357 instant 0 Kernel offcpu-time offcpu-time{a='b'}\n");
-    free(markers);
-    reading_fini(&reading);
+    read_text("app 357 offcpu-time: a=b\n");
+    assert_printed(profile_markers_text(&reading.profile),
+                   "unknown pid/357 instant 0 Kernel offcpu-time offcpu-time{a='b'}\n");
 }
 
 TEST(test_cut_lines) {
@@ -624,8 +577,7 @@ TEST(test_tracepoint_markers) {
                               "records kept 1 event sched:sched_switch without a stack\n"
                               "records kept 1 event sched:sched_wakeup without a stack\n"
                               "samples kept 1 event cycles\n");
-    struct reading reading;
-    read_text(&reading, trace);
+    read_text(trace);
     const struct profile *profile = &reading.profile;
     assert_int_equal(profile->thread_order.count, 2);
     const struct thread *thread = profile_thread_at(profile, *(const thread_id *)column_at(&profile->thread_order, 0));
@@ -643,7 +595,6 @@ TEST(test_tracepoint_markers) {
         const struct marker_schema *schema = column_at(&profile->marker_schemas, marker->schema);
         assert_true(text_equal(schema->name, text_of(names[i])));
     }
-    reading_fini(&reading);
 }
 
 TEST(test_records) {
@@ -695,35 +646,30 @@ TEST(test_records_of_several_lines) {
         "            New: e8\n"
         "a 7/7 3.3: PERF_RECORD_NAMESPACES 7/7 - nr_namespaces: 1\n";
     for (unsigned job_count = 1; job_count <= 2; job_count++) {
-        struct reading reading;
-        read_in_way(&reading, text_of(trace), (struct reader_options){0}, (struct way){16, job_count, false});
-        struct profile_text *markers = profile_markers_text(&reading.profile);
-        assert_string_equal(markers->bytes,
-                            "7/7 instant 1000000000 Kernel Namespaces Namespaces{namespaces='net:[10]'}\n");
+        read_in_way(text_of(trace), (struct reader_options){0}, (struct way){16, job_count, false});
+        assert_printed(profile_markers_text(&reading.profile),
+                       "7/7 instant 1000000000 Kernel Namespaces Namespaces{namespaces='net:[10]'}\n");
         const struct ledger *ledger = &reading.profile.ledger;
         assert_int_equal(count_of(ledger, LEDGER_RECORDS, LEDGER_KEPT, "NAMESPACES record"), 2);
         assert_int_equal(count_of(ledger, LEDGER_RECORDS, LEDGER_KEPT, "FINISHED_ROUND record"), 1);
         assert_int_equal(count_of(ledger, LEDGER_RECORDS, LEDGER_LOST, "malformed NAMESPACES record"), 3);
         assert_int_equal(count_of(ledger, LEDGER_RECORDS, LEDGER_LOST, "TEXT_POKE record"), 1);
         assert_int_equal(count_of(ledger, LEDGER_LINES, LEDGER_LOST, "line that is no event, frame or record"), 1);
-        free(markers);
-        reading_fini(&reading);
     }
 }
 
 TEST(test_what_records_say) {
-    struct reading reading;
-    read_text(&reading,
-              "a 7/7 1.0: PERF_RECORD_COMM exec: my:app:7/7\n"
-              "my:app 7/7 1.1: x:\n"
-              "\t10 f (/a)\n"
-              "a 7/7 1.2: PERF_RECORD_MMAP2 7/7: [0x7f0000001000(0x5000) @ 0x26000 <00ff>]: r-xp /lib/libc.so.6\n"
-              "a 7/7 1.3: PERF_RECORD_FORK(7:8):(7:7)\n"
-              "b 7/8 1.4: x:\n"
-              "\t7f0000001190 read+0x10 (/lib/libc.so.6)\n"
-              "b 7/8 1.5: PERF_RECORD_EXIT(7:8):(7:7)\n"
-              "my:app 7/7 1.6: x:\n"
-              "\t10 f (/a)\n");
+    read_text(
+        "a 7/7 1.0: PERF_RECORD_COMM exec: my:app:7/7\n"
+        "my:app 7/7 1.1: x:\n"
+        "\t10 f (/a)\n"
+        "a 7/7 1.2: PERF_RECORD_MMAP2 7/7: [0x7f0000001000(0x5000) @ 0x26000 <00ff>]: r-xp /lib/libc.so.6\n"
+        "a 7/7 1.3: PERF_RECORD_FORK(7:8):(7:7)\n"
+        "b 7/8 1.4: x:\n"
+        "\t7f0000001190 read+0x10 (/lib/libc.so.6)\n"
+        "b 7/8 1.5: PERF_RECORD_EXIT(7:8):(7:7)\n"
+        "my:app 7/7 1.6: x:\n"
+        "\t10 f (/a)\n");
     const struct profile *profile = &reading.profile;
     const struct thread *main_thread =
         profile_thread_at(profile, *(const thread_id *)column_at(&profile->thread_order, 0));
@@ -738,7 +684,6 @@ TEST(test_what_records_say) {
     assert_true(text_equal(lib->code_id, TEXT("00ff")));
     stack_id stack = samples_at(&thread->samples, 0)->stack;
     assert_int_equal(profile_frame_at(profile, profile_stack_at(profile, stack)->frame)->address, 0x26190);
-    reading_fini(&reading);
 }
 
 /* Formats all threads with their processes: pid/tid, name, generation and life, each of the process and of the thread.
@@ -763,12 +708,8 @@ static struct profile_text *tasks_text(const struct profile *profile) {
 }
 
 static void assert_tasks(const char *trace, const char *tasks) {
-    struct reading reading;
-    read_text(&reading, trace);
-    struct profile_text *got = tasks_text(&reading.profile);
-    assert_string_equal(got->bytes, tasks);
-    free(got);
-    reading_fini(&reading);
+    read_text(trace);
+    assert_printed(tasks_text(&reading.profile), tasks);
 }
 
 /* A process starts with its main thread, ends with its last thread, and has no end while one of them runs. */
@@ -823,23 +764,19 @@ TEST(test_unknown_tasks) {
 }
 
 TEST(test_renamed_threads) {
-    struct reading reading;
-    read_text(&reading,
-              "perf 7/7 1.0: PERF_RECORD_COMM: perf:7/7\n"
-              "perf 7/7 1.1: PERF_RECORD_COMM: app:7/7\n"
-              "app 7/7 1.2: x:\n\t10 f (/a)\n"
-              "app 7/7 1.3: PERF_RECORD_COMM: app:7/7\n"
-              "app 7/7 1.4: PERF_RECORD_COMM: worker:7/7\n");
-    struct profile_text *markers = profile_markers_text(&reading.profile);
-    assert_string_equal(markers->bytes, "7/7 instant 200000000 Other Renamed Renamed{from='app',to='worker'}\n");
-    free(markers);
-    reading_fini(&reading);
+    read_text(
+        "perf 7/7 1.0: PERF_RECORD_COMM: perf:7/7\n"
+        "perf 7/7 1.1: PERF_RECORD_COMM: app:7/7\n"
+        "app 7/7 1.2: x:\n\t10 f (/a)\n"
+        "app 7/7 1.3: PERF_RECORD_COMM: app:7/7\n"
+        "app 7/7 1.4: PERF_RECORD_COMM: worker:7/7\n");
+    assert_printed(profile_markers_text(&reading.profile),
+                   "7/7 instant 200000000 Other Renamed Renamed{from='app',to='worker'}\n");
 }
 
 static void assert_names(const char *name, const char *input, const char *product, const char *process,
                          const char *title) {
-    struct reading reading;
-    read_text(&reading, input);
+    read_text(input);
     const struct profile *profile = &reading.profile;
     const struct process *last =
         profile_process_at(profile, profile_ordered_thread(profile, profile->thread_order.count - 1)->process);
@@ -848,7 +785,6 @@ static void assert_names(const char *name, const char *input, const char *produc
     for (size_t i = 0; i < sizeof got / sizeof *got; i++)
         if (!text_equal(got[i], text_of(wanted[i])))
             fail_msg("%s: \"%.*s\" is not \"%s\"", name, (int)got[i].bytes_count, got[i].bytes, wanted[i]);
-    reading_fini(&reading);
 }
 
 #define SAMPLE(comm, file) comm " 7/7 1.0: x:\n\t10 f (/bin/" file ")\n\n"
@@ -926,9 +862,8 @@ TEST(test_programs_without_records) {
 /* Reads a sample of one frame after mapping records. Checks which byte of which build of a file the frame is in. */
 static void assert_mapped(const char *records, const char *frame, int32_t address, const char *build_id) {
     char trace[1024];
-    struct reading reading;
     snprintf(trace, sizeof trace, "%sa 7/7 1.0: x:\n\t%s\n", records, frame);
-    read_text(&reading, trace);
+    read_text(trace);
     const struct profile *profile = &reading.profile;
     const struct thread *thread = profile_thread_at(profile, *(const thread_id *)column_at(&profile->thread_order, 0));
     stack_id stack = samples_at(&thread->samples, 0)->stack;
@@ -937,7 +872,6 @@ static void assert_mapped(const char *records, const char *frame, int32_t addres
     if (got->address != address || !text_equal(code_id, text_of(build_id)))
         fail_msg("%s: address %#x, build id \"%.*s\"", trace, (unsigned)got->address, (int)code_id.bytes_count,
                  code_id.bytes ? code_id.bytes : "");
-    reading_fini(&reading);
 }
 
 #define MAPPING(payload) "a 7/7 0.5: PERF_RECORD_MMAP2 " payload "\n"
@@ -997,26 +931,22 @@ TEST(test_malformed_mappings) {
     for (size_t i = 0; i < sizeof payloads / sizeof *payloads; i++) {
         char trace[256];
         snprintf(trace, sizeof trace, "a 7/7 0.5: PERF_RECORD_MMAP2%s\n", payloads[i]);
-        struct reading reading;
-        read_text(&reading, trace);
+        read_text(trace);
         if (count_of(&reading.profile.ledger, LEDGER_RECORDS, LEDGER_LOST, "malformed MMAP2 record") != 1)
             fail_msg("\"%s\" was taken for a record", payloads[i]);
-        reading_fini(&reading);
     }
 }
 
 /* The mappings of the host's process with the same pid do not apply to a guest. */
 TEST(test_mappings_of_a_guest) {
-    struct reading reading;
-    read_text(&reading,
-              "VM:5 VCPU:000 a 7/7 1.0: PERF_RECORD_MMAP2 7/7: [0x7f0000001000(0x5000) @ 0 fe:00 1 2]: r-xp /a.so\n"
-              "b 7/7 1.1: x:\n"
-              "\t7f0000001190 f (/a.so)\n");
+    read_text(
+        "VM:5 VCPU:000 a 7/7 1.0: PERF_RECORD_MMAP2 7/7: [0x7f0000001000(0x5000) @ 0 fe:00 1 2]: r-xp /a.so\n"
+        "b 7/7 1.1: x:\n"
+        "\t7f0000001190 f (/a.so)\n");
     const struct profile *profile = &reading.profile;
     const struct thread *thread = profile_thread_at(profile, *(const thread_id *)column_at(&profile->thread_order, 0));
     stack_id stack = samples_at(&thread->samples, 0)->stack;
     assert_int_equal(profile_frame_at(profile, profile_stack_at(profile, stack)->frame)->address, ADDRESS_NONE);
-    reading_fini(&reading);
 }
 
 TEST(test_lives_of_a_pid) {
@@ -1052,42 +982,35 @@ TEST(test_threads_without_records) {
         "a 7/7 1.0: x:\n\t10 f (/a)\n\n"
         "b 7/8 1.2: x:\n\t10 f (/a)\n\n"
         "b 7/8 1.1: x:\n\t10 f (/a)\n\n";
-    struct reading reading;
-    read_text(&reading, samples);
+    read_text(samples);
     assert_int_equal(profile_ordered_thread(&reading.profile, 0)->start_ns, 0);
     assert_int_equal(profile_ordered_thread(&reading.profile, 1)->start_ns, 100000000);
-    reading_fini(&reading);
     char text[256];
     snprintf(text, sizeof text, "a 7/7 0.5: PERF_RECORD_COMM: a:7/7\n%s", samples);
-    read_text(&reading, text);
+    read_text(text);
     assert_int_equal(profile_ordered_thread(&reading.profile, 1)->start_ns, TIME_NONE);
-    reading_fini(&reading);
 }
 
 /* The child has the first sample. */
 TEST(test_parents) {
-    struct reading reading;
-    read_text(&reading,
-              "sh 8/8 0.9: PERF_RECORD_FORK(8:8):(7:7)\n"
-              "cc 8/8 1.0: x:\n\t10 f (/a)\n\n"
-              "make 7/7 1.1: x:\n\t10 f (/a)\n\n");
+    read_text(
+        "sh 8/8 0.9: PERF_RECORD_FORK(8:8):(7:7)\n"
+        "cc 8/8 1.0: x:\n\t10 f (/a)\n\n"
+        "make 7/7 1.1: x:\n\t10 f (/a)\n\n");
     const struct profile *profile = &reading.profile;
     assert_int_equal(profile->thread_order.count, 2);
     assert_int_equal(profile_ordered_thread(profile, 0)->tid, 7);
-    reading_fini(&reading);
 }
 
 TEST(test_records_without_a_time) {
-    struct reading reading;
-    read_text(&reading,
-              "a 7/7 x:\n\t10 f (/a)\n\n"
-              "a 7/7 PERF_RECORD_FORK(7:8):(7:7)\n"
-              "b 7/8 x:\n\t10 f (/a)\n\n");
+    read_text(
+        "a 7/7 x:\n\t10 f (/a)\n\n"
+        "a 7/7 PERF_RECORD_FORK(7:8):(7:7)\n"
+        "b 7/8 x:\n\t10 f (/a)\n\n");
     const struct profile *profile = &reading.profile;
     assert_int_equal(profile->thread_order.count, 2);
     const struct thread *thread = profile_thread_at(profile, *(const thread_id *)column_at(&profile->thread_order, 1));
     assert_int_equal(thread->start_ns, 0); /* starts with the first sample, the one before it */
-    reading_fini(&reading);
 }
 
 TEST(test_deferred_callchains) {
@@ -1149,12 +1072,11 @@ TEST(test_source_lines_and_branches) {
 
 /* A function whose lines are in several files has the file of most of them. Another function of that name stays. */
 TEST(test_functions_have_one_file) {
-    struct reading reading;
-    read_text(&reading,
-              "a 1/1 1.0: x:\n\t1005 f+0x5 (/a)\n  a.c:3\n\t2004 f+0x4 (/a)\n  b.c:9\n\n"
-              "a 1/1 1.1: x:\n\t1006 f+0x6 (/a)\n  a.c:4\n\n"
-              "a 1/1 1.2: x:\n\t1007 f+0x7 (/a)\n  a.inc:7\n\n"
-              "a 1/1 1.3: x:\n\t1008 f+0x8 (/a)\n  ??:0\n\n");
+    read_text(
+        "a 1/1 1.0: x:\n\t1005 f+0x5 (/a)\n  a.c:3\n\t2004 f+0x4 (/a)\n  b.c:9\n\n"
+        "a 1/1 1.1: x:\n\t1006 f+0x6 (/a)\n  a.c:4\n\n"
+        "a 1/1 1.2: x:\n\t1007 f+0x7 (/a)\n  a.inc:7\n\n"
+        "a 1/1 1.3: x:\n\t1008 f+0x8 (/a)\n  ??:0\n\n");
     const struct profile *profile = &reading.profile;
     static const struct {
         const char *file;
@@ -1172,7 +1094,6 @@ TEST(test_functions_have_one_file) {
         frame = profile_frame_at(profile, profile_stack_at(profile, profile_stack_at(profile, stack)->prefix)->frame);
         assert_int_equal(frame->line, 9);
     }
-    reading_fini(&reading);
 }
 
 TEST(test_lines_that_are_lost) {
@@ -1206,8 +1127,7 @@ TEST(test_lines_that_are_lost) {
 }
 
 TEST(test_the_first_place_of_a_loss) {
-    struct reading reading;
-    read_text(&reading, "a 1/1 1.0: x:\n\t10 f (/a)\n\ngarbage\n\nmore of it\n");
+    read_text("a 1/1 1.0: x:\n\t10 f (/a)\n\ngarbage\n\nmore of it\n");
     const struct ledger *ledger = &reading.profile.ledger;
     bool found = false;
     for (size_t i = 0; i < ledger->entries.count; i++) {
@@ -1220,28 +1140,24 @@ TEST(test_the_first_place_of_a_loss) {
         assert_int_equal(entry->first.offset, 26);
     }
     assert_true(found);
-    reading_fini(&reading);
 }
 
 /* A loss that is only known when the sample closes has the position of the sample's event line. */
 TEST(test_the_first_place_of_a_loss_of_a_sample) {
-    struct reading reading;
-    read_text(&reading, "a 1/1 1.0: x: /cgroup\n\t10 f (/a)\n\na 1/1 2.0: x:\na 1/1 3.0: x:\n\t10 f (/a)\n");
+    read_text("a 1/1 1.0: x: /cgroup\n\t10 f (/a)\n\na 1/1 2.0: x:\na 1/1 3.0: x:\n\t10 f (/a)\n");
     const struct ledger *ledger = &reading.profile.ledger;
     uint64_t lines[2] = {0};
     for (size_t i = 0, count = 0; i < ledger->entries.count && count < 2; i++)
         if (ledger_at(ledger, i)->fate == LEDGER_LOST) lines[count++] = ledger_at(ledger, i)->first.line;
     assert_int_equal(lines[0], 4); /* the event line without a stack */
     assert_int_equal(lines[1], 1); /* the field after the event */
-    reading_fini(&reading);
 }
 
 /* If lines have times, a line without one is not an event. A thread without a name is not another thread. */
 TEST(test_lines_without_a_comm) {
-    struct reading reading;
-    read_text(&reading,
-              "22154  7782.1:    10 cpu-clock: \n\t10 f (/a)\n ilen: 2 insn: 85 c0\n\n"
-              "22155  7782.2:    10 cpu-clock: \n\t10 f (/a)\n               0 N/A\n\n");
+    read_text(
+        "22154  7782.1:    10 cpu-clock: \n\t10 f (/a)\n ilen: 2 insn: 85 c0\n\n"
+        "22155  7782.2:    10 cpu-clock: \n\t10 f (/a)\n               0 N/A\n\n");
     const struct profile *profile = &reading.profile;
     assert_int_equal(profile->thread_order.count, 2);
     const struct thread *thread = profile_thread_at(profile, *(const thread_id *)column_at(&profile->thread_order, 1));
@@ -1252,14 +1168,12 @@ TEST(test_lines_without_a_comm) {
     assert_int_equal(
         count_of(&profile->ledger, LEDGER_LINES, LEDGER_LOST, "registers, instructions, source code or other fields"),
         2);
-    reading_fini(&reading);
 }
 
 TEST(test_guests_of_unknown_pid) {
-    struct reading reading;
-    read_text(&reading,
-              "qemu 11 1.0: x: \n\t10 f (/a)\n\nVM:1 VCPU:0 init 11 1.1: x: \n\t10 f (/a)\n\n"
-              "VM:2 VCPU:0 init 11 1.2: x: \n\t10 f (/a)\n\n");
+    read_text(
+        "qemu 11 1.0: x: \n\t10 f (/a)\n\nVM:1 VCPU:0 init 11 1.1: x: \n\t10 f (/a)\n\n"
+        "VM:2 VCPU:0 init 11 1.2: x: \n\t10 f (/a)\n\n");
     const struct profile *profile = &reading.profile;
     static const char *const pids[] = {"unknown pid", "unknown pid (VM 1)", "unknown pid (VM 2)"};
     assert_int_equal(profile->thread_order.count, 3);
@@ -1268,13 +1182,11 @@ TEST(test_guests_of_unknown_pid) {
             profile_thread_at(profile, *(const thread_id *)column_at(&profile->thread_order, i));
         assert_true(text_equal(profile_process_at(profile, thread->process)->pid_text, text_of(pids[i])));
     }
-    reading_fini(&reading);
 }
 
 TEST(test_odd_bytes) {
     static const char trace[] = "a\0b 1/1 1.0: x:\n\t10 \xff\0g (/a)\n\n";
-    struct reading reading;
-    read_in_way(&reading, (struct text){trace, sizeof trace - 1}, (struct reader_options){0}, (struct way){0});
+    read_in_way((struct text){trace, sizeof trace - 1}, (struct reader_options){0}, (struct way){0});
     const struct profile *profile = &reading.profile;
     const struct thread *thread = profile_thread_at(profile, *(const thread_id *)column_at(&profile->thread_order, 0));
     assert_int_equal(thread->name.bytes_count, 3);
@@ -1283,7 +1195,6 @@ TEST(test_odd_bytes) {
     struct text name = frame_func_name(profile, profile_stack_at(profile, stack)->frame);
     assert_int_equal(name.bytes_count, 6);
     assert_memory_equal(name.bytes, "\\xff\0g", 6);
-    reading_fini(&reading);
 }
 
 TEST(test_a_line_that_is_too_long) {
@@ -1294,8 +1205,7 @@ TEST(test_a_line_that_is_too_long) {
     memcpy(trace, start, sizeof start - 1);
     memset(trace + sizeof start - 1, 'f', LONG_BYTES);
     memcpy(trace + sizeof start - 1 + LONG_BYTES, end, sizeof end);
-    struct reading reading;
-    read_text(&reading, trace);
+    read_text(trace);
     const struct profile *profile = &reading.profile;
     assert_int_equal(count_of(&profile->ledger, LEDGER_VALUES, LEDGER_LOST, "end of a line longer than 4 MiB"), 1);
     assert_int_equal(count_of(&profile->ledger, LEDGER_LINES, LEDGER_KEPT, "frame line"), 2);
@@ -1303,7 +1213,6 @@ TEST(test_a_line_that_is_too_long) {
     stack_id stack = samples_at(&thread->samples, 0)->stack;
     assert_int_equal(frame_func_name(profile, profile_stack_at(profile, stack)->frame).bytes_count,
                      4 * 1024 * 1024 - 4);
-    reading_fini(&reading);
     free(trace);
 }
 
@@ -1314,13 +1223,11 @@ TEST(test_records_of_any_name) {
     size_t used_bytes = 0;
     for (int i = 0; i < 50000; i++)
         used_bytes += (size_t)sprintf(trace + used_bytes, "a 1/1 1.0: PERF_RECORD_X%d oops\n", i);
-    struct reading reading;
-    read_text(&reading, trace);
+    read_text(trace);
     const struct ledger *ledger = &reading.profile.ledger;
     assert_int_equal(ledger->read[LEDGER_RECORDS], 50000);
     assert_int_equal(count_of(ledger, LEDGER_RECORDS, LEDGER_LOST, "X127 record"), 1);
     assert_int_equal(count_of(ledger, LEDGER_RECORDS, LEDGER_LOST, "other record"), 50000 - 128);
-    reading_fini(&reading);
     free(trace);
 }
 
@@ -1346,14 +1253,12 @@ TEST(test_events_of_any_name) {
     size_t used_bytes = 0;
     for (int i = 0; i < 5000; i++)
         used_bytes += (size_t)sprintf(trace + used_bytes, "a 1/1 1.0: e%d:\n\t10 f (/a)\n\n", i);
-    struct reading reading;
-    read_text(&reading, trace);
+    read_text(trace);
     const struct ledger *ledger = &reading.profile.ledger;
     assert_int_equal(ledger->read[LEDGER_SAMPLES], 5000);
     assert_int_equal(ledger_sum(ledger, LEDGER_SAMPLES, LEDGER_KEPT), 5000);
     assert_int_equal(count_of(ledger, LEDGER_SAMPLES, LEDGER_KEPT, "event e400"), 1);
     assert_true(count_of(ledger, LEDGER_SAMPLES, LEDGER_KEPT, "other causes") > 0);
-    reading_fini(&reading);
     free(trace);
 }
 
@@ -1375,10 +1280,8 @@ TEST(test_long_fields) {
         char *end = stpcpy(line, rows[i].start);
         while (end < line + LINE_BYTES) end = stpcpy(end, rows[i].unit);
         strcpy(stpcpy(end, rows[i].end), "\n\n");
-        struct reading reading;
-        read_text(&reading, line);
+        read_text(line);
         assert_int_equal(reading.profile.ledger.read[LEDGER_LINES], 2);
-        reading_fini(&reading);
     }
     free(line);
 }
@@ -1444,13 +1347,11 @@ TEST(test_probe) {
 TEST(test_names_of_events_of_traces) {
     static const char user[] = "a 1/1 1.0: cycles: \n\t10 f (/a)\n\na 1/1 2.0: evt: \n\t10 f (/a)\n\n";
     static const char trace[] = "a 1/1 1.0: cycles: \n\t10 f (/a)\n\na 1/1 2.0: evt: cfe: SIPI ip: 0\n\n";
-    struct reading reading;
     for (size_t is_trace = 0; is_trace < 2; is_trace++) {
-        read_text(&reading, is_trace ? trace : user);
+        read_text(is_trace ? trace : user);
         const struct thread *thread = profile_ordered_thread(&reading.profile, 0);
         assert_int_equal(samples_count(&thread->samples), 1);
         assert_int_equal(thread->markers.count, is_trace);
-        reading_fini(&reading);
     }
 }
 
@@ -1463,13 +1364,11 @@ TEST(test_a_payload_of_nothing) {
         "app 7/7 2.000: 1 syscalls:sys_enter_getpid:      7f632adcd4e7 (app)\n",
     };
     for (size_t i = 0; i < sizeof traces / sizeof *traces; i++) {
-        struct reading reading;
-        read_text(&reading, traces[i]);
+        read_text(traces[i]);
         assert_int_equal(reading.profile.thread_order.count, 1);
         const struct thread *thread = profile_ordered_thread(&reading.profile, 0);
         assert_int_equal(samples_count(&thread->samples), 1);
         assert_int_equal(thread->markers.count, 1);
-        reading_fini(&reading);
     }
 }
 
@@ -1487,8 +1386,7 @@ TEST(test_switches_of_a_busy_processor) {
                        "prev_state=S ==> next_comm=t%d next_pid=%d next_prio=120\n\t10 f (app)\n\n",
                        from, from, from, 10 + i, from, from, to, to);
     }
-    struct reading reading;
-    read_text(&reading, trace);
+    read_text(trace);
     for (size_t i = 0; i < reading.profile.threads.count; i++) {
         const struct thread *thread = profile_thread_at(&reading.profile, (thread_id){(uint32_t)i});
         int64_t sum_ns = 0;
@@ -1496,7 +1394,6 @@ TEST(test_switches_of_a_busy_processor) {
             sum_ns += profile_weight_decode(&reading.profile, samples_at(&thread->samples, row)->weight).mantissa;
         if (thread->tid == 8) assert_int_equal(sum_ns, 49000000); /* all of the recording */
     }
-    reading_fini(&reading);
 }
 
 /* Two threads have ended, which run on without a tid, and the switch from one to the other is lost. */
@@ -1516,8 +1413,7 @@ TEST(test_switches_without_a_tid) {
         int64_t end_ns;
         size_t marker_count;
     } expectations[] = {{1, TIME_NONE, 1}, {2, 3000000, 0}, {3, 5000000, 1}};
-    struct reading reading;
-    read_text(&reading, trace);
+    read_text(trace);
     assert_int_equal(reading.profile.threads.count, 3);
     for (uint32_t i = 0; i < 3; i++) {
         const struct thread *thread = profile_thread_at(&reading.profile, (thread_id){i});
@@ -1525,7 +1421,6 @@ TEST(test_switches_without_a_tid) {
         assert_int_equal(thread->end_ns, expectations[i].end_ns);
         assert_int_equal(thread->markers.count, expectations[i].marker_count);
     }
-    reading_fini(&reading);
 }
 
 /* A thread of which no switch tells weighs its periods, however long others ran for each of theirs. */
@@ -1588,8 +1483,7 @@ TEST(test_processors_of_threads_without_samples) {
             "swapper 0/0 [005] 1.003: 1 sched:sched_switch: swapper/5:0 [120] R ==> app:8 [120]\n\t10 f (k)\n\n",
             "1 sched:sched_switch: app:8 [120] X ==> swapper/5:0 [120]\n\t10 f (app)\n\n")};
     for (size_t i = 0; i < sizeof traces / sizeof *traces; i++) {
-        struct reading reading;
-        read_in_way(&reading, text_of(traces[i]), (struct reader_options){.keeps_processors = true}, (struct way){0});
+        read_in_way(text_of(traces[i]), (struct reader_options){.keeps_processors = true}, (struct way){0});
         char got[256] = "";
         for (size_t j = 0; j < reading.profile.thread_order.count; j++) {
             const struct thread *thread = profile_ordered_thread(&reading.profile, j);
@@ -1599,7 +1493,6 @@ TEST(test_processors_of_threads_without_samples) {
             }
         }
         assert_string_equal(got, i ? "3 -1 -1 5 " : "3 -1 -1 5 -1 -1 ");
-        reading_fini(&reading);
     }
 }
 
@@ -1678,4 +1571,4 @@ TEST(test_threads_without_ends) {
                  NULL);
 }
 
-int main(void) { return unit_tests_run(NULL, NULL); }
+int main(void) { return unit_tests_run(NULL, end_reading); }

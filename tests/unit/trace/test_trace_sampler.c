@@ -833,8 +833,7 @@ static void add_categories(struct profile_text *out, stack_id id) {
 
 /* Asserts what the frames of the first thread's samples are, with their categories. */
 static void assert_categories(const char *expected) {
-    struct profile_text *out = calloc(1, sizeof *out);
-    assert_non_null(out);
+    struct profile_text *out = profile_text_create();
     const struct samples *samples = &profile_ordered_thread(&fixture.profile, 0)->samples;
     for (uint32_t i = 0; i < samples_count(samples); i++) {
         add_categories(out, samples_at(samples, i)->stack);
