@@ -69,6 +69,12 @@ static inline struct trace_builder *begin_definitions(void) {
     return &fixture.trace;
 }
 
+/* Begins a chunk of events of process 10, which begins with the trace. */
+static inline void begin_app_chunk(uint64_t base_ticks, uint64_t base_ns) {
+    trace_events_chunk(&fixture.trace, base_ticks, base_ns);
+    add_process(&fixture.trace, 10, BUILD_START_NS, "app");
+}
+
 /* Seals the last chunk, two milliseconds after the start of the trace. */
 static inline void seal(void) { trace_seal(&fixture.trace, 4000000, 2000000); }
 

@@ -8,8 +8,7 @@ static void assert_counters(const char *expected) { assert_printed(profile_count
 
 /* Begins the events chunk of most tests: process 10 with thread 10, "main". */
 static void begin_events(uint64_t base_ticks) {
-    trace_events_chunk(&fixture.trace, base_ticks, base_ticks / 2);
-    add_process(&fixture.trace, 10, BUILD_START_NS, "app");
+    begin_app_chunk(base_ticks, base_ticks / 2);
     add_thread(&fixture.trace, 0, 1, 10, 0, "main");
 }
 
@@ -975,8 +974,7 @@ static void build_counters(struct trace_builder *trace, unsigned graph) {
     add_counter_sample(trace, 100, sums, 1000, 3);      /* 600 */
     add_counter_sample(trace, 200, same_sums, 1500, 7); /* 800 */
     seal();
-    trace_events_chunk(trace, 0, 0);
-    add_process(trace, 10, BUILD_START_NS, "app");
+    begin_app_chunk(0, 0);
     add_thread(trace, 0, 2, 12, 0, "other");
     add_count(trace, BUILD_COUNT, 150, changes, 10);
     add_count(trace, BUILD_COUNT_SET, 250, values, 45); /* 400 */
@@ -1014,8 +1012,7 @@ TEST(test_counters_of_rates, setup, teardown) {
     build_counters(&fixture.trace, 1);
     trace_definitions_chunk(&fixture.trace);
     uint64_t cpu = define_counter(&fixture.trace, "cpu", 1);
-    trace_events_chunk(&fixture.trace, 0, 0);
-    add_process(&fixture.trace, 10, BUILD_START_NS, "app");
+    begin_app_chunk(0, 0);
     add_thread(&fixture.trace, 0, 4, 14, 0, "grec-sampler");
     add_count(&fixture.trace, BUILD_COUNT, 200, cpu, 90);
     add_count(&fixture.trace, BUILD_COUNT, 200, cpu, 80);
@@ -1063,8 +1060,7 @@ TEST(test_levels_at_the_start, setup, teardown) {
     add_count(trace, BUILD_COUNT_START, 20, sums, 7);
     add_counter_sample(trace, 60, sums, 10, 2);
     seal();
-    trace_events_chunk(trace, 0, 0);
-    add_process(trace, 10, BUILD_START_NS, "app");
+    begin_app_chunk(0, 0);
     add_thread(trace, 0, 2, 12, 0, "other");
     add_count(trace, BUILD_COUNT, 40, changes, 1);
     seal_and_read();
@@ -1150,8 +1146,7 @@ TEST(test_pauses, setup, teardown) {
     add_mark(trace, BUILD_PAUSE, 600); /* 800 */
     add_mark(trace, BUILD_PAUSE, 200); /* 1000: already paused */
     seal();
-    trace_events_chunk(trace, 0, 0);
-    add_process(trace, 10, BUILD_START_NS, "app");
+    begin_app_chunk(0, 0);
     add_thread(trace, 0, 2, 12, 0, "other");
     add_mark(trace, BUILD_PAUSE, 400);
     add_mark(trace, BUILD_RESUME, 200); /* 600 */
@@ -1180,8 +1175,7 @@ TEST(test_calibrations, setup, teardown) {
     struct trace_builder *trace = begin_definitions();
     uint64_t marker = define_marker(trace, "m", 0, define_type(trace, "T", FORMAT_TIME));
     /* The true rate is 2.01e9 ticks per second. */
-    trace_events_chunk(trace, 20100000, 10000000);
-    add_process(trace, 10, BUILD_START_NS, "app");
+    begin_app_chunk(20100000, 10000000);
     add_thread(trace, 0, 1, 10, 0, "main");
     add_instant(trace, 0, marker);
     add_block(trace, BUILD_CLOCK, 20100000, 10000000);

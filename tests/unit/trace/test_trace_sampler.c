@@ -21,9 +21,26 @@ static const char CAUSE_UNNAMED[] = "sample of a thread that was not named";
 
 /* Begins an events chunk with process 10 and its sampler. */
 static void begin_events(void) {
-    trace_events_chunk(&fixture.trace, 0, 0);
-    add_process(&fixture.trace, 10, BUILD_START_NS, "app");
+    begin_app_chunk(0, 0);
     add_thread(&fixture.trace, 0, 1, 11, 0, "sampler");
+}
+
+/* begin_events, with the mappings up to that definition, if it is not 0, and thread 7, "one", which is sampled. */
+static void begin_one(uint64_t mappings) {
+    begin_events();
+    if (mappings) add_mappings(&fixture.trace, mappings);
+    add_sampled_thread(&fixture.trace, 7, 20, 0, "one");
+}
+
+static void put_label_frame(struct trace_builder *trace, uint64_t label) {
+    put_byte(trace, BUILD_FRAME_LABEL);
+    put_leb(trace, label);
+}
+
+static void add_empty_sample(uint64_t t, uint64_t uid, unsigned flags, uint64_t kept) {
+    put_thread_sample(&fixture.trace, t, uid, flags, kept);
+    put_leb(&fixture.trace, 0);
+    trace_block(&fixture.trace, BUILD_THREAD_SAMPLE);
 }
 
 /* Adds a full sample of one label. */
@@ -31,8 +48,7 @@ static void add_label_sample(uint64_t t, uint64_t uid, uint64_t kept, uint64_t l
     struct trace_builder *trace = &fixture.trace;
     put_thread_sample(trace, t, uid, 0, kept);
     put_leb(trace, 1);
-    put_byte(trace, BUILD_FRAME_LABEL);
-    put_leb(trace, label);
+    put_label_frame(trace, label);
     trace_block(trace, BUILD_THREAD_SAMPLE);
 }
 
@@ -204,8 +220,7 @@ TEST(test_gecko, setup, teardown) {
 static void put_marker_with_stack(uint64_t t, unsigned flags, uint64_t marker, uint64_t label) {
     struct trace_builder *trace = &fixture.trace;
     put_lebs(trace, t, 32 | flags, marker, 0, 1);
-    put_byte(trace, BUILD_FRAME_LABEL);
-    put_leb(trace, label);
+    put_label_frame(trace, label);
 }
 
 enum { HAS_ORIGIN = 64 };
@@ -323,12 +338,10 @@ TEST(test_thread_that_has_entries_of_its_own, setup, teardown) {
     add_label_sample(1000, 7, 0, label);
     add_sampled_thread(trace, 7, 20, 400, "old");
     seal();
-    trace_events_chunk(trace, 3000, 1500);
-    add_process(trace, 10, BUILD_START_NS, "app");
+    begin_app_chunk(3000, 1500);
     add_thread(trace, 0, 7, 20, -2600, "");
     put_lebs(trace, 0, 1);
-    put_byte(trace, BUILD_FRAME_LABEL);
-    put_leb(trace, label);
+    put_label_frame(trace, label);
     trace_block(trace, BUILD_SAMPLE);
     seal_and_read();
     assert_samples(
@@ -340,12 +353,10 @@ TEST(test_thread_that_has_entries_of_its_own, setup, teardown) {
 /* Adds a sample that thread `uid`, with that tid, took of itself at `ticks` after the chunk's base. */
 static void add_own_sample(uint64_t uid, unsigned tid, uint64_t ticks, uint64_t label) {
     struct trace_builder *trace = &fixture.trace;
-    trace_events_chunk(trace, 0, 0);
-    add_process(trace, 10, BUILD_START_NS, "app");
+    begin_app_chunk(0, 0);
     add_thread(trace, 0, uid, tid, 0, "own");
     put_lebs(trace, ticks, 1);
-    put_byte(trace, BUILD_FRAME_LABEL);
-    put_leb(trace, label);
+    put_label_frame(trace, label);
     trace_block(trace, BUILD_SAMPLE);
 }
 
@@ -388,12 +399,10 @@ TEST(test_start_before_the_first_sample, setup, teardown) {
         trace_block(&fixture.trace, BUILD_THREAD_SAMPLE);
     }
     seal();
-    trace_events_chunk(&fixture.trace, 0, 0);
-    add_process(&fixture.trace, 10, BUILD_START_NS, "app");
+    begin_app_chunk(0, 0);
     add_thread(&fixture.trace, 0, 7, 20, 100000, "late");
     put_lebs(&fixture.trace, 100000, 1);
-    put_byte(&fixture.trace, BUILD_FRAME_LABEL);
-    put_leb(&fixture.trace, label);
+    put_label_frame(&fixture.trace, label);
     trace_block(&fixture.trace, BUILD_SAMPLE);
     seal_and_read();
     for (uint32_t i = 0; i < 2; i++) {
@@ -433,8 +442,7 @@ TEST(test_ranks_of_names, setup, teardown) {
         add_sampled_thread(trace, uid, 13 + uid, 0, "by the system");
     }
     seal();
-    trace_events_chunk(trace, 100, 50);
-    add_process(trace, 10, BUILD_START_NS, "app");
+    begin_app_chunk(100, 50);
     add_thread_of(trace, 0, 7, 20, IS_NAMED, 0, "its own");
     seal_and_read();
     assert_samples(
@@ -448,8 +456,7 @@ TEST(test_ranks_of_names, setup, teardown) {
 TEST(test_latest_name_of_the_system, setup, teardown) {
     struct trace_builder *trace = begin_definitions();
     uint64_t label = define_label(trace, "label", 0, "", 0);
-    trace_events_chunk(trace, 3000, 1500);
-    add_process(trace, 10, BUILD_START_NS, "app");
+    begin_app_chunk(3000, 1500);
     add_thread(trace, 0, 7, 20, 0, "third");
     add_thread(trace, 0, 8, 21, 0, "third");
     seal();
@@ -461,8 +468,7 @@ TEST(test_latest_name_of_the_system, setup, teardown) {
     add_label_sample(2000, 7, 0, label);
     add_sampled_thread(trace, 8, 21, 0, "fourth");
     seal();
-    trace_events_chunk(trace, 1000, 500);
-    add_process(trace, 10, BUILD_START_NS, "app");
+    begin_app_chunk(1000, 500);
     add_thread(trace, 0, 7, 20, 0, "older");
     seal_and_read();
     assert_samples(
@@ -483,8 +489,7 @@ TEST(test_renamed_before_the_first_event, setup, teardown) {
     }
     seal();
     for (int i = 0; i < 2; i++) {
-        trace_events_chunk(trace, 3000 + 1000 * (unsigned)i, 500);
-        add_process(trace, 10, BUILD_START_NS, "app");
+        begin_app_chunk(3000 + 1000 * (unsigned)i, 500);
         add_thread(trace, 0, 7, 20, -3000, "first");
         add_thread(trace, 0, 8, 21, -3000, i == 0 ? "first" : "third");
         seal();
@@ -508,8 +513,7 @@ TEST(test_threads_that_are_not_named, setup, teardown) {
     add_process(trace, 10, BUILD_START_NS, "app");
     add_label_sample(0, 7, 0, label);
     seal();
-    trace_events_chunk(trace, 5000, 2500);
-    add_process(trace, 10, BUILD_START_NS, "app");
+    begin_app_chunk(5000, 2500);
     add_thread_same(trace, 0, 7);
     seal_and_read();
     assert_samples("10/20 named 1000 1 label\n");
@@ -523,16 +527,12 @@ TEST(test_entries_without_a_process, setup, teardown) {
     trace_events_chunk(trace, 0, 0);
     add_sampled_thread(trace, 7, 20, 0, "named");
     add_mappings(trace, 5);
-    put_thread_sample(trace, 10, 7, 0, 0);
-    put_leb(trace, 0);
-    trace_block(trace, BUILD_THREAD_SAMPLE);
+    add_empty_sample(10, 7, 0, 0);
     add_thread_same(trace, 10, 7);
     add_tick(trace, 10, 1, 2, 3);
     add_process(trace, 10, BUILD_START_NS, "app");
     add_sampled_thread(trace, 7, 20, 0, "named");
-    put_thread_sample(trace, 0, 7, 0, 0);
-    put_leb(trace, 0);
-    trace_block(trace, BUILD_THREAD_SAMPLE);
+    add_empty_sample(0, 7, 0, 0);
     put_leb(trace, 0);
     put_zigzag(trace, 1);
     put_lebs(trace, 1, 0);
@@ -789,16 +789,13 @@ TEST(test_age_that_cannot_be, setup, teardown) {
 TEST(test_kept_frames, setup, teardown) {
     struct trace_builder *trace = begin_definitions();
     uint64_t a = define_label(trace, "a", 0, "", 0), b = define_label(trace, "b", 0, "", 0);
-    begin_events();
-    add_sampled_thread(trace, 7, 20, 0, "one");
+    begin_one(0);
     add_sampled_thread(trace, 8, 21, 0, "two");
     add_label_sample(2, 7, 0, a);
     add_label_sample(0, 8, 0, b);
     add_label_sample(2, 7, 1, b);
     add_label_sample(2, 7, 2, a);
-    put_thread_sample(trace, 2, 7, 0, 1);
-    put_leb(trace, 0);
-    trace_block(trace, BUILD_THREAD_SAMPLE);
+    add_empty_sample(2, 7, 0, 1);
     add_thread_same(trace, 2, 7);
     add_thread_same(trace, 0, 8);
     seal_and_read();
@@ -840,11 +837,6 @@ static void assert_categories(const char *expected) {
         profile_text_add(out, TEXT("\n"));
     }
     assert_printed(out, expected);
-}
-
-static void put_label_frame(struct trace_builder *trace, uint64_t label) {
-    put_byte(trace, BUILD_FRAME_LABEL);
-    put_leb(trace, label);
 }
 
 static void put_script_frame(struct trace_builder *trace, uint64_t category, const char *function) {
@@ -956,8 +948,7 @@ TEST(test_categories_of_waits, setup, teardown) {
 TEST(test_stacks_without_a_base, setup, teardown) {
     struct trace_builder *trace = begin_definitions();
     uint64_t a = define_label(trace, "a", 0, "", 0);
-    begin_events();
-    add_sampled_thread(trace, 7, 20, 0, "one");
+    begin_one(0);
     add_thread_same(trace, 0, 7);
     add_label_sample(0, 7, 1, a);
     add_label_sample(2, 7, 0, a);
@@ -986,12 +977,9 @@ TEST(test_stacks_without_a_base, setup, teardown) {
 TEST(test_unknown_flags, setup, teardown) {
     struct trace_builder *trace = begin_definitions();
     uint64_t a = define_label(trace, "a", 0, "", 0);
-    begin_events();
-    add_sampled_thread(trace, 7, 20, 0, "one");
+    begin_one(0);
     add_label_sample(0, 7, 0, a);
-    put_thread_sample(trace, 2, 7, 32, 0);
-    put_leb(trace, 0);
-    trace_block(trace, BUILD_THREAD_SAMPLE);
+    add_empty_sample(2, 7, 32, 0);
     add_thread_same(trace, 2, 7);
     add_address_sample(2, 7, BUILD_FRAME_EXACT, 16);
     add_label_sample(2, 7, 0, a);
@@ -1006,11 +994,8 @@ TEST(test_unknown_flags, setup, teardown) {
 
 TEST(test_flags_of_the_last_full_sample, setup, teardown) {
     struct trace_builder *trace = &fixture.trace;
-    begin_events();
-    add_sampled_thread(trace, 7, 20, 0, "one");
-    put_thread_sample(trace, 0, 7, BUILD_IS_TRUNCATED | BUILD_IS_UNREACHED, 0);
-    put_leb(trace, 0);
-    trace_block(trace, BUILD_THREAD_SAMPLE);
+    begin_one(0);
+    add_empty_sample(0, 7, BUILD_IS_TRUNCATED | BUILD_IS_UNREACHED, 0);
     add_thread_same(trace, 2, 7);
     seal_and_read();
     assert_ledger("sample whose outermost frames are missing", 2);
@@ -1031,8 +1016,7 @@ TEST(test_mappings_over_time, setup, teardown) {
     trace_definition(trace, BUILD_MAPPING);
     put_mapping(trace, 10, BUILD_START_NS + 1, 0x1000, 0x1000, 0x7000, old);
     uint64_t last = trace_definition(trace, BUILD_MAPPING);
-    begin_events();
-    add_sampled_thread(trace, 7, 20, 0, "one");
+    begin_one(0);
     add_address_sample(0, 7, BUILD_FRAME_EXACT, 0x1810);
     const uint64_t ids[] = {first, second, third, fourth, last, first};
     for (size_t i = 0; i < sizeof ids / sizeof *ids; i++) {
@@ -1061,8 +1045,7 @@ TEST(test_inherited_mappings, setup, teardown) {
     uint64_t own = define_mapping(trace, 0x1800, 0x100, 0x40, other);
     put_mapping(trace, 9, BUILD_START_NS, 0x1000, 0x1000, 0, other);
     uint64_t last = trace_definition(trace, BUILD_MAPPING);
-    begin_events();
-    add_sampled_thread(trace, 7, 20, 0, "one");
+    begin_one(0);
     add_address_sample(0, 7, BUILD_FRAME_EXACT, 0x1810);
     const uint64_t ids[] = {parents, inherited, own, last};
     for (size_t i = 0; i < sizeof ids / sizeof *ids; i++) {
@@ -1087,9 +1070,7 @@ TEST(test_mappings_of_many_generations, setup, teardown) {
     put_mapping(trace, 10 + GENERATIONS, BUILD_START_NS, 0x1000, 0x1000, 0, library);
     uint64_t last = trace_definition(trace, BUILD_MAPPING);
     for (uint32_t pid = 10 + GENERATIONS; pid > 10; pid--) last = define_inheritance(trace, pid - 1, pid, last);
-    begin_events();
-    add_mappings(trace, last);
-    add_sampled_thread(trace, 7, 20, 0, "one");
+    begin_one(last);
     add_address_sample(0, 7, BUILD_FRAME_EXACT, 0x1010);
     seal_and_read();
     assert_samples("10/20 one 0 1 0x10\n");
@@ -1103,9 +1084,7 @@ TEST(test_inheritances_that_cannot_be, setup, teardown) {
     define_inheritance(trace, 10, 9, 3);
     put_lebs(trace, 10, BUILD_START_NS, 9);
     trace_definition(trace, BUILD_INHERITANCE);
-    begin_events();
-    add_mappings(trace, 4);
-    add_sampled_thread(trace, 7, 20, 0, "one");
+    begin_one(4);
     add_address_sample(0, 7, BUILD_FRAME_EXACT, 0x1000);
     seal_and_read();
     assert_samples("10/20 one 0 1 0x1000\n");
@@ -1118,9 +1097,7 @@ TEST(test_addresses_of_any_size, setup, teardown) {
     define_mapping(trace, 0x1000, 0x1000, 0x7ffffff0, library);
     define_mapping(trace, 0x3000, 0x1000, UINT64_MAX - 0xf, library);
     uint64_t last = define_mapping(trace, UINT64_MAX - 0xfff, 0x1000, 0, library);
-    begin_events();
-    add_mappings(trace, last);
-    add_sampled_thread(trace, 7, 20, 0, "one");
+    begin_one(last);
     add_address_sample(0, 7, BUILD_FRAME_EXACT, 0x100f);
     add_address_sample(2, 7, BUILD_FRAME_EXACT, 1);
     add_address_sample(2, 7, BUILD_FRAME_EXACT, 0x2000);
@@ -1139,8 +1116,7 @@ TEST(test_addresses_of_any_size, setup, teardown) {
 
 TEST(test_runs_of_addresses, setup, teardown) {
     struct trace_builder *trace = &fixture.trace;
-    begin_events();
-    add_sampled_thread(trace, 7, 20, 0, "one");
+    begin_one(0);
     put_thread_sample(trace, 0, 7, 0, 0);
     put_leb(trace, 3);
     put_byte(trace, BUILD_FRAME_RETURNS);
@@ -1156,8 +1132,7 @@ TEST(test_runs_of_addresses, setup, teardown) {
     for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
         trace_builder_fini(trace);
         trace_builder_init(trace);
-        begin_events();
-        add_sampled_thread(trace, 7, 20, 0, "one");
+        begin_one(0);
         put_thread_sample(trace, 0, 7, 0, 0);
         put_bytes(trace, wrong[i], sizeof wrong[i]);
         trace_block(trace, BUILD_THREAD_SAMPLE);
@@ -1173,8 +1148,7 @@ TEST(test_numbers_that_cannot_be, setup, teardown) {
     for (unsigned flag = 1; flag <= 3; flag++) {
         trace_builder_fini(trace);
         trace_builder_init(trace);
-        begin_events();
-        add_sampled_thread(trace, 7, 20, 0, "one");
+        begin_one(0);
         if (flag < 3) {
             add_block(trace, BUILD_THREAD_SAME, 0, 7, flag, ((uint64_t)1 << 60) + 1);
         } else {
@@ -1189,8 +1163,7 @@ TEST(test_numbers_that_cannot_be, setup, teardown) {
 /* The library's definition may come after the events. The sampler's earlier entries must be kept until then. */
 TEST(test_definitions_behind, setup, teardown) {
     struct trace_builder *trace = &fixture.trace;
-    begin_events();
-    add_sampled_thread(trace, 7, 20, 0, "one");
+    begin_one(0);
     add_address_sample(0, 7, BUILD_FRAME_EXACT, 0x5000);
     add_mappings(trace, 2);
     put_thread_sample(trace, 2, 7, 0, 1);
@@ -1219,9 +1192,7 @@ TEST(test_definitions_out_of_order, setup, teardown) {
     trace->next_id = 3;
     trace_definitions_chunk(trace);
     uint64_t last = define_mapping(trace, 0x5000, 0x1000, 0x100, 1);
-    begin_events();
-    add_mappings(trace, last);
-    add_sampled_thread(trace, 7, 20, 0, "one");
+    begin_one(last);
     add_address_sample(0, 7, BUILD_FRAME_EXACT, 0x5000);
     seal();
     trace->next_id = 1;
@@ -1248,9 +1219,7 @@ TEST(test_memory_without_a_file, setup, teardown) {
         define_mapping(trace, 0x1000 * (i + 1), 0x1000, 0, define_library(trace, paths[i], ""));
     uint64_t vdso = define_library(trace, "[vdso]", "");
     uint64_t last = define_mapping(trace, 0x100000, 0x1000, 0, vdso);
-    begin_events();
-    add_mappings(trace, last);
-    add_sampled_thread(trace, 7, 20, 0, "one");
+    begin_one(last);
     for (size_t i = 0; i < PATH_COUNT; i++) add_address_sample(2, 7, BUILD_FRAME_EXACT, 0x1000);
     add_address_sample(2, 7, BUILD_FRAME_EXACT, 0x100000 - 0x1000 * PATH_COUNT);
     seal_and_read();
@@ -1268,9 +1237,7 @@ TEST(test_symbols, setup, teardown) {
     define_symbol(trace, vdso, 0xa20, 0x10, "__vdso_time");
     define_mapping(trace, 0x7000, 0x1000, 0, vdso);
     uint64_t last = define_mapping(trace, 0x9000, 0x1000, 0, other);
-    begin_events();
-    add_mappings(trace, last);
-    add_sampled_thread(trace, 7, 20, 0, "one");
+    begin_one(last);
     add_address_sample(0, 7, BUILD_FRAME_EXACT, 0x7a00);
     add_address_sample(2, 7, BUILD_FRAME_RETURNS, 0x20);
     add_address_sample(2, 7, BUILD_FRAME_EXACT, 0);
@@ -1296,9 +1263,7 @@ TEST(test_symbols_that_cannot_be, setup, teardown) {
     put_leb(trace, vdso);
     trace_definition(trace, BUILD_SYMBOL);
     uint64_t last = define_mapping(trace, 0x7000, 0x1000, 0, vdso);
-    begin_events();
-    add_mappings(trace, last);
-    add_sampled_thread(trace, 7, 20, 0, "one");
+    begin_one(last);
     add_address_sample(0, 7, BUILD_FRAME_EXACT, 0x7a00);
     seal_and_read();
     assert_samples("10/20 one 0 1 0xa00\n");
@@ -1315,9 +1280,7 @@ TEST(test_mappings_that_cannot_be, setup, teardown) {
     trace_definition(trace, BUILD_MAPPING);
     put_text(trace, "/cut.so");
     trace_definition(trace, BUILD_LIBRARY);
-    begin_events();
-    add_mappings(trace, 6);
-    add_sampled_thread(trace, 7, 20, 0, "one");
+    begin_one(6);
     add_address_sample(0, 7, BUILD_FRAME_EXACT, 0x1000);
     seal_and_read();
     assert_samples("10/20 one 0 1 0x1000\n");
@@ -1348,8 +1311,7 @@ TEST(test_addresses_everywhere, setup, teardown) {
  * address. */
 TEST(test_addresses_behind_a_process, setup, teardown) {
     struct trace_builder *trace = &fixture.trace;
-    begin_events();
-    add_sampled_thread(trace, 7, 20, 0, "one");
+    begin_one(0);
     add_address_sample(0, 7, BUILD_FRAME_EXACT, 0x100);
     add_process(trace, 10, BUILD_START_NS, "app");
     add_thread(trace, 0, 1, 11, 0, "sampler");
@@ -1454,6 +1416,8 @@ static void build_jit_trace(const uint64_t *addresses, size_t count, uint64_t ma
     seal();
 }
 
+static void build_mapped_trace(void) { build_jit_trace((const uint64_t[]){0x1000}, 1, 0, false); }
+
 TEST(test_perf_map, setup_jit, teardown_jit) {
     write_file("perf-10.map", perf_map, sizeof perf_map - 1);
     const uint64_t addresses[] = {0x1000, 0x107f, 0x1080, 0x2005, 0x3000, 0x4000};
@@ -1480,8 +1444,7 @@ TEST(test_perf_map, setup_jit, teardown_jit) {
 TEST(test_perf_map_with_damage, setup_jit, teardown_jit) {
     static const char damaged[] = "1000 100 name\nnonsense\n1000\n1000 0 nothing\n1000 10 \n";
     write_file("perf-10.map", damaged, sizeof damaged - 1);
-    const uint64_t addresses[] = {0x1000};
-    build_jit_trace(addresses, 1, 0, false);
+    build_mapped_trace();
     read_trace();
     assert_samples("10/20 one 0 1 name\n");
     assert_ledger("damaged part of a file about generated code", 4);
@@ -1545,8 +1508,7 @@ TEST(test_end_behind_what_waits, setup_jit, teardown_jit) {
 TEST(test_file_of_a_process_without_an_end, setup_jit, teardown_jit) {
     write_file("perf-10.map", perf_map, sizeof perf_map - 1);
     date_file("perf-10.map", 30);
-    const uint64_t addresses[] = {0x1000};
-    build_jit_trace(addresses, 1, 0, false);
+    build_mapped_trace();
     read_trace();
     assert_samples("10/20 one 0 1 a new name\n");
 }
@@ -1608,8 +1570,7 @@ TEST(test_perf_maps_of_parents, setup_jit, teardown_jit) {
 
 TEST(test_ignored_files, setup_jit, teardown_jit) {
     write_file("perf-10.map", perf_map, sizeof perf_map - 1);
-    const uint64_t addresses[] = {0x1000};
-    build_jit_trace(addresses, 1, 0, false);
+    build_mapped_trace();
     fixture.options.ignores_code_files = true;
     read_trace();
     assert_samples("10/20 one 0 1 0x1000\n");
@@ -1657,8 +1618,7 @@ TEST(test_jitdump_that_is_not_mapped, setup_jit, teardown_jit) {
     dump_header(&dump, 10, 0);
     dump_load(&dump, start_monotonic_ns, 0x1000, 0x100, "first");
     write_file("jit-10.dump", dump.bytes, dump.count);
-    const uint64_t addresses[] = {0x1000};
-    build_jit_trace(addresses, 1, 0, false);
+    build_mapped_trace();
     read_trace();
     assert_samples("10/20 one 0 1 first\n");
 }
@@ -1745,11 +1705,6 @@ static void assert_unread(const char *note) {
     assert_ledger(note, 1);
     assert_ledger("damaged part of a file about generated code", 0);
     assert_int_equal(lost_sum(), 0);
-}
-
-static void build_mapped_trace(void) {
-    const uint64_t addresses[] = {0x1000};
-    build_jit_trace(addresses, 1, 0, false);
 }
 
 static int teardown_owner(void **state) {
