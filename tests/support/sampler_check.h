@@ -291,13 +291,14 @@ static inline void wait_stacks(const struct busy_thread *thread, unsigned count)
 }
 
 /* Records the thread from its start until the sampler has received that many stacks, and reads the trace. */
-static inline void record_busy_thread(struct recorded *recorded, const struct temp_folder *folder,
-                                      struct busy_thread *thread, uint32_t interval_us, unsigned stack_count) {
+static inline const struct recorded *record_busy_thread(const struct temp_folder *folder, struct busy_thread *thread,
+                                                        uint32_t interval_us, unsigned stack_count) {
     start_sampling(folder, "busy.trace", (struct grec_options){.interval_us = interval_us});
     busy_thread_start(thread);
     wait_stacks(thread, stack_count);
-    stop_and_read(recorded, folder, "busy.trace");
+    const struct recorded *recorded = stop_and_read(folder, "busy.trace");
     busy_thread_join(thread);
+    return recorded;
 }
 
 /* Waits for stacks of a thread that has begun to work. All of its samples after the marker "at work" show its work.

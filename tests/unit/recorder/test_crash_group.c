@@ -103,22 +103,21 @@ static void kill_all_but_one(struct run *run, struct random_numbers *numbers) {
 }
 
 static void check_events(const struct run *run) {
-    struct recorded recorded;
-    recorded_read(&recorded, run->path);
-    assert_nothing_lost(&recorded);
+    const struct recorded *recorded = recorded_read(run->path);
+    assert_nothing_lost(recorded);
     for (int i = 0; i < MEMBER_COUNT; i++) {
         char name[16];
         snprintf(name, sizeof name, "member %d", i);
         uint64_t count = atomic_load(&run->log->returned_counts[i]);
         if (!count) continue;
-        const struct thread *thread = find_thread(&recorded.profile, name);
+        const struct thread *thread = find_thread(&recorded->profile, name);
         if (!thread) fail_msg("there is no \"%s\"", name);
         /* One more may be there, whose call had not returned. */
-        struct numbers numbers = collect_numbers(&recorded.profile, thread, "number", count + 1);
+        struct numbers numbers = collect_numbers(&recorded->profile, thread, "number", count + 1);
         assert_numbers(&numbers, 0, count);
         free(numbers.counts);
     }
-    recorded_fini(&recorded);
+    recorded_free_all();
 }
 
 TEST(test_killed_members, set_up_folder, tear_down_folder) {

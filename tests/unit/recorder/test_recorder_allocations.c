@@ -184,7 +184,6 @@ TEST(test_no_allocations, set_up_folder, tear_down_folder) {
         {.limit_bytes = 64u << 20, .storage = GREC_STORAGE_MEMORY},
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
-        struct recorded recorded;
         pthread_barrier_t barrier;
         pthread_t others[OTHER_COUNT];
         pthread_barrier_init(&barrier, NULL, OTHER_COUNT + 1);
@@ -205,15 +204,14 @@ TEST(test_no_allocations, set_up_folder, tear_down_folder) {
         assert_int_equal(atomic_load(&mapping_count), 0);
         if (cases[i].storage == GREC_STORAGE_MEMORY)
             assert_int_equal(grec_save(temp_folder_file(*state, "rounds.trace")), GREC_OK);
-        stop_and_read(&recorded, *state, "rounds.trace");
+        const struct recorded *recorded = stop_and_read(*state, "rounds.trace");
         /* All events were recorded. */
-        assert_nothing_lost(&recorded);
-        if (!recorded.header.recycled_chunk_count) {
-            assert_int_equal(count_markers(&recorded.profile, "number"), (OTHER_COUNT + 1) * ROUND_COUNT);
-            assert_int_equal(count_markers(&recorded.profile, "by name"), (OTHER_COUNT + 1) * ROUND_COUNT);
+        assert_nothing_lost(recorded);
+        if (!recorded->header.recycled_chunk_count) {
+            assert_int_equal(count_markers(&recorded->profile, "number"), (OTHER_COUNT + 1) * ROUND_COUNT);
+            assert_int_equal(count_markers(&recorded->profile, "by name"), (OTHER_COUNT + 1) * ROUND_COUNT);
         }
-        assert_int_equal(recorded.header.recycled_chunk_count > 0, cases[i].chunk_bytes == 8192);
-        recorded_fini(&recorded);
+        assert_int_equal(recorded->header.recycled_chunk_count > 0, cases[i].chunk_bytes == 8192);
     }
 }
 
@@ -264,7 +262,6 @@ static int first_call_of(uint64_t round_count, bool calls) {
 TEST(test_no_system_calls, set_up_folder, tear_down_folder) {
     enum { ROUNDS_OF_CHUNK = 500 };
     struct sigaction action = {.sa_sigaction = on_system_call, .sa_flags = SA_SIGINFO}, before;
-    struct recorded recorded;
     if (begin_dispatch() != 0) skip();
     sigaction(SIGSYS, &action, &before);
     start_recording(*state, "calls.trace",
@@ -274,13 +271,11 @@ TEST(test_no_system_calls, set_up_folder, tear_down_folder) {
     int counted_call = first_call_of(1, true);
     end_dispatch();
     sigaction(SIGSYS, &before, NULL);
-    stop_and_read(&recorded, *state, "calls.trace");
-    assert_nothing_lost(&recorded);
+    const struct recorded *recorded = stop_and_read_whole(*state, "calls.trace");
     assert_int_equal(counted_call, SYS_getppid);
     /* Reading the clock makes no system call either, because the system maps the clock into programs. */
     assert_int_equal(call, -1);
-    assert_int_equal(count_markers(&recorded.profile, "number"), WARM_COUNT + ROUNDS_OF_CHUNK + 1);
-    recorded_fini(&recorded);
+    assert_int_equal(count_markers(&recorded->profile, "number"), WARM_COUNT + ROUNDS_OF_CHUNK + 1);
 }
 
 #else

@@ -90,19 +90,17 @@ static void *take_first_time(void *argument) {
 TEST(test_a_thread_that_sees_the_first_start, set_up_folder, tear_down_folder) {
     static struct grec_marker taken = GREC_MARKER("taken", NULL, NULL);
     struct first_time first;
-    struct recorded recorded;
     pthread_t thread;
     assert_int_equal(grec_now(), 0);
     assert_int_equal(pthread_create(&thread, NULL, take_first_time, &first), 0);
     start_recording(*state, "first.trace", no_options);
     pthread_join(thread, NULL);
     grec_interval(&taken, first.start, NULL, 0);
-    stop_and_read(&recorded, *state, "first.trace");
-    const struct marker *marker = next_marker(&recorded.profile, "taken", NULL, NULL);
+    const struct recorded *recorded = stop_and_read(*state, "first.trace");
+    const struct marker *marker = next_marker(&recorded->profile, "taken", NULL, NULL);
     assert_non_null(marker);
-    int64_t error_ns = error_of(&first.bracket, on_clock(&recorded.profile, marker->start_ns));
-    are_near(&recorded, &error_ns, 1);
-    recorded_fini(&recorded);
+    int64_t error_ns = error_of(&first.bracket, on_clock(&recorded->profile, marker->start_ns));
+    are_near(recorded, &error_ns, 1);
 }
 
 /* ---- Events. ---- */
@@ -112,7 +110,6 @@ enum { EVENT_COUNT = 400 };
 static bool try_events(struct temp_folder *folder, unsigned nap_us, uint32_t chunk_bytes) {
     static struct bracket brackets[EVENT_COUNT];
     static int64_t errors[EVENT_COUNT];
-    struct recorded recorded;
     start_recording(folder, "events.trace", (struct grec_options){.chunk_bytes = chunk_bytes});
     for (uint64_t i = 0; i < EVENT_COUNT; i++) {
         brackets[i].before_ns = now_ns(CLOCK_MONOTONIC);
@@ -120,19 +117,17 @@ static bool try_events(struct temp_folder *folder, unsigned nap_us, uint32_t chu
         brackets[i].after_ns = now_ns(CLOCK_MONOTONIC);
         if (nap_us && i % 4 == 0) usleep(nap_us);
     }
-    stop_and_read(&recorded, folder, "events.trace");
-    assert_nothing_lost(&recorded);
-    assert_true(recorded.profile.meta.is_clock_monotonic);
-    if (is_clock_forced()) assert_int_equal(recorded.header.clock, TRACE_CLOCK_MONOTONIC);
+    const struct recorded *recorded = stop_and_read_whole(folder, "events.trace");
+    assert_true(recorded->profile.meta.is_clock_monotonic);
+    if (is_clock_forced()) assert_int_equal(recorded->header.clock, TRACE_CLOCK_MONOTONIC);
     const struct marker *marker = NULL;
     for (size_t i = 0; i < EVENT_COUNT; i++) {
-        marker = next_marker(&recorded.profile, "number", marker, NULL);
+        marker = next_marker(&recorded->profile, "number", marker, NULL);
         assert_non_null(marker);
-        assert_int_equal(value_of(&recorded.profile, marker, 0).number.mantissa, i);
-        errors[i] = error_of(&brackets[i], on_clock(&recorded.profile, marker->start_ns));
+        assert_int_equal(value_of(&recorded->profile, marker, 0).number.mantissa, i);
+        errors[i] = error_of(&brackets[i], on_clock(&recorded->profile, marker->start_ns));
     }
-    bool is_near = are_near(&recorded, errors, EVENT_COUNT);
-    recorded_fini(&recorded);
+    bool is_near = are_near(recorded, errors, EVENT_COUNT);
     return is_near;
 }
 
@@ -154,7 +149,6 @@ TEST(test_events, set_up_folder, tear_down_folder) {
 
 TEST(test_lengths, set_up_folder, tear_down_folder) {
     enum { NAP_US = 20000 };
-    struct recorded recorded;
     struct bracket start, end, pause, in_pause, resume, real;
     real.before_ns = now_ns(CLOCK_REALTIME);
     start_recording(*state, "lengths.trace", no_options);
@@ -179,10 +173,9 @@ TEST(test_lengths, set_up_folder, tear_down_folder) {
     grec_resume();
     resume.after_ns = now_ns(CLOCK_MONOTONIC);
     GREC_INTERVAL("begun in the pause", NULL, from);
-    stop_and_read(&recorded, *state, "lengths.trace");
-    assert_nothing_lost(&recorded);
-    const struct profile *profile = &recorded.profile;
-    int64_t tolerance_ns = recorded.header.clock == TRACE_CLOCK_MONOTONIC ? 0 : LARGEST_ERROR_NS;
+    const struct recorded *recorded = stop_and_read_whole(*state, "lengths.trace");
+    const struct profile *profile = &recorded->profile;
+    int64_t tolerance_ns = recorded->header.clock == TRACE_CLOCK_MONOTONIC ? 0 : LARGEST_ERROR_NS;
     const struct marker *nap = find_marker(profile, "nap", NULL);
     assert_true(error_of(&start, on_clock(profile, nap->start_ns)) <= tolerance_ns);
     assert_true(error_of(&end, on_clock(profile, nap->end_ns)) <= tolerance_ns);
@@ -197,7 +190,6 @@ TEST(test_lengths, set_up_folder, tear_down_folder) {
     assert_int_equal(find_marker(profile, "from the start", NULL)->start_ns, profile->start_ns);
     assert_in_range(profile->meta.start_time_ms + profile->start_ns / 1000000, real.before_ns / 1000000 - 2,
                     real.after_ns / 1000000 + 1);
-    recorded_fini(&recorded);
 }
 
 /* ---- grec_time_from_clock_ns. ---- */
@@ -210,7 +202,6 @@ static bool try_instants(struct temp_folder *folder, bool is_converted_late) {
         int64_t ns;
     } instants[INSTANT_COUNT];
     static int64_t errors[2 * INSTANT_COUNT];
-    struct recorded recorded;
     start_recording(folder, "instants.trace", no_options);
     for (int i = 0; i < INSTANT_COUNT; i++) {
         instants[i].before = grec_now();
@@ -224,20 +215,18 @@ static bool try_instants(struct temp_folder *folder, bool is_converted_late) {
         struct grec_marker_options options = {.start = instants[i].converted};
         grec_add_named_marker("converted", NULL, NULL, &options, NULL, 0);
     }
-    stop_and_read(&recorded, folder, "instants.trace");
-    assert_nothing_lost(&recorded);
-    double ns_per_tick = 1e9 / (double)recorded.header.ticks_per_second;
+    const struct recorded *recorded = stop_and_read_whole(folder, "instants.trace");
+    double ns_per_tick = 1e9 / (double)recorded->header.ticks_per_second;
     const struct marker *marker = NULL;
     for (int i = 0; i < INSTANT_COUNT; i++) {
         const struct bracket ticks = {(int64_t)instants[i].before, (int64_t)instants[i].after};
         const struct bracket exact = {instants[i].ns, instants[i].ns};
         errors[i] = (int64_t)((double)error_of(&ticks, (int64_t)instants[i].converted) * ns_per_tick);
-        marker = next_marker(&recorded.profile, "converted", marker, NULL);
+        marker = next_marker(&recorded->profile, "converted", marker, NULL);
         assert_non_null(marker);
-        errors[INSTANT_COUNT + i] = error_of(&exact, on_clock(&recorded.profile, marker->start_ns));
+        errors[INSTANT_COUNT + i] = error_of(&exact, on_clock(&recorded->profile, marker->start_ns));
     }
-    bool is_near = are_near(&recorded, errors, 2 * INSTANT_COUNT);
-    recorded_fini(&recorded);
+    bool is_near = are_near(recorded, errors, 2 * INSTANT_COUNT);
     return is_near;
 }
 
@@ -255,20 +244,17 @@ TEST(test_times_of_the_clock, set_up_folder, tear_down_folder) {
 /* Converts times in the future. */
 TEST(test_times_to_come, set_up_folder, tear_down_folder) {
     enum { AHEAD_NS = 50000000 };
-    struct recorded recorded;
     start_recording(*state, "ahead.trace", no_options);
     int64_t ns = now_ns(CLOCK_MONOTONIC) + AHEAD_NS;
     grec_time time = grec_time_from_clock_ns((uint64_t)ns);
     assert_true(time > grec_now());
     grec_add_named_marker("to come", NULL, NULL, &(struct grec_marker_options){.start = time}, NULL, 0);
-    stop_and_read(&recorded, *state, "ahead.trace");
-    assert_nothing_lost(&recorded);
-    int64_t got_ns = on_clock(&recorded.profile, find_marker(&recorded.profile, "to come", NULL)->start_ns);
+    const struct recorded *recorded = stop_and_read_whole(*state, "ahead.trace");
+    int64_t got_ns = on_clock(&recorded->profile, find_marker(&recorded->profile, "to come", NULL)->start_ns);
     /* A future time is converted with the rate measured shortly after the start. */
-    int64_t tolerance_ns = recorded.header.clock == TRACE_CLOCK_MONOTONIC ? 0 : LARGEST_ERROR_NS;
+    int64_t tolerance_ns = recorded->header.clock == TRACE_CLOCK_MONOTONIC ? 0 : LARGEST_ERROR_NS;
     const struct bracket exact = {ns, ns};
     assert_true(error_of(&exact, got_ns) <= tolerance_ns);
-    recorded_fini(&recorded);
 }
 
 /* ---- Threads. ---- */
@@ -300,16 +286,14 @@ TEST(test_order_of_threads, set_up_folder, tear_down_folder) {
     static int64_t times_ns[TURN_COUNT];
     struct game game = {0};
     struct player players[PLAYER_COUNT];
-    struct recorded recorded;
     start_recording(*state, "order.trace", (struct grec_options){.chunk_bytes = 4096, .limit_bytes = 1 << 20});
     for (uint64_t i = 0; i < PLAYER_COUNT; i++) {
         players[i] = (struct player){.game = &game, .number = i};
         assert_int_equal(pthread_create(&players[i].thread, NULL, play, &players[i]), 0);
     }
     for (int i = 0; i < PLAYER_COUNT; i++) pthread_join(players[i].thread, NULL);
-    stop_and_read(&recorded, *state, "order.trace");
-    assert_nothing_lost(&recorded);
-    const struct profile *profile = &recorded.profile;
+    const struct recorded *recorded = stop_and_read_whole(*state, "order.trace");
+    const struct profile *profile = &recorded->profile;
     assert_int_equal(count_markers(profile, "number"), TURN_COUNT);
     for (size_t i = 0; i < profile->threads.count; i++) {
         const struct thread *thread = column_at(&profile->threads, i);
@@ -321,7 +305,6 @@ TEST(test_order_of_threads, set_up_folder, tear_down_folder) {
     for (int i = 1; i < TURN_COUNT; i++)
         if (times_ns[i] < times_ns[i - 1])
             fail_msg("%d is %" PRId64 " ns before the one before", i, times_ns[i - 1] - times_ns[i]);
-    recorded_fini(&recorded);
 }
 
 /* ---- A counter that must not be read. ---- */
@@ -363,7 +346,6 @@ static void forbid_and_record(const struct temp_folder *folder, struct forbidden
 
 TEST(test_forbidden_counter, set_up_folder, tear_down_folder) {
     static int64_t errors[2 * FORBIDDEN_COUNT];
-    struct recorded recorded;
     int status = -1;
     struct forbidden *forbidden =
         mmap(NULL, sizeof *forbidden, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
@@ -374,17 +356,16 @@ TEST(test_forbidden_counter, set_up_folder, tear_down_folder) {
     assert_int_equal(waitpid(pid, &status, 0), pid);
     if (WIFEXITED(status) && WEXITSTATUS(status) == 77) skip();
     assert_int_equal(status, 0);
-    recorded_read(&recorded, temp_folder_file(*state, "forbidden.trace"));
-    assert_nothing_lost(&recorded);
-    const struct profile *profile = &recorded.profile;
+    const struct recorded *recorded = recorded_read(temp_folder_file(*state, "forbidden.trace"));
+    assert_nothing_lost(recorded);
+    const struct profile *profile = &recorded->profile;
     assert_int_equal(count_markers(profile, "number"), 2 * FORBIDDEN_COUNT);
     const struct marker *marker = NULL;
     for (size_t i = 0; (marker = next_marker(profile, "number", marker, NULL)); i++) {
         uint64_t number = (uint64_t)value_of(profile, marker, 0).number.mantissa;
         errors[number] = error_of(&forbidden->brackets[number], on_clock(profile, marker->start_ns));
     }
-    are_near(&recorded, errors, 2 * FORBIDDEN_COUNT);
-    recorded_fini(&recorded);
+    are_near(recorded, errors, 2 * FORBIDDEN_COUNT);
     munmap(forbidden, sizeof *forbidden);
 }
 

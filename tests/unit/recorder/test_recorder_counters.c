@@ -87,7 +87,6 @@ TEST(test_add_and_set, set_up_folder, tear_down_folder) {
     static struct grec_counter was_set = PLAIN("set", GREC_COUNTER_ACCUMULATED, 0);
     static struct grec_counter mixed = PLAIN("mixed", GREC_COUNTER_ACCUMULATED, 0);
     static struct grec_counter large = PLAIN("large", GREC_COUNTER_ACCUMULATED, 0);
-    struct recorded recorded;
     grec_counter_add(&added, 1000);
     grec_counter_add(&rate, 1000);
     grec_counter_set(&was_set, 1000);
@@ -110,10 +109,10 @@ TEST(test_add_and_set, set_up_folder, tear_down_folder) {
     add(&large, 0);
     grec_counter_add(NULL, 1);
     grec_counter_set(NULL, 1);
-    stop_and_read(&recorded, *state, "add.trace");
+    const struct recorded *recorded = stop_and_read(*state, "add.trace");
     grec_counter_add(&added, 1000);
-    assert_nothing_lost(&recorded);
-    const struct profile *profile = &recorded.profile;
+    assert_nothing_lost(recorded);
+    const struct profile *profile = &recorded->profile;
     assert_changes(profile, "added", "+1000 +5 -3 +63 +64 -64 -65 +8192 -1");
     /* Changes of a rate are summed up by intervals. */
     assert_int_equal(sum_of(profile, "rate"), 8191);
@@ -126,7 +125,6 @@ TEST(test_add_and_set, set_up_folder, tear_down_folder) {
     assert_int_equal(profile->counters.count, 5);
     assert_int_equal(count_of_cause(&profile->ledger, LEDGER_KEPT, "change of a counter"), 2 * COUNT_OF(changes) + 6);
     assert_int_equal(count_of_cause(&profile->ledger, LEDGER_KEPT, "value of a counter"), COUNT_OF(changes) + 4);
-    recorded_fini(&recorded);
 }
 
 /* ---- Changes summed up until the next sample. ---- */
@@ -136,7 +134,6 @@ TEST(test_sampled, set_up_folder, tear_down_folder) {
     static struct grec_counter rate = PLAIN("sampled rate", GREC_COUNTER_RATE, GREC_COUNTER_SAMPLED);
     static struct grec_counter late = PLAIN("late", GREC_COUNTER_ACCUMULATED, GREC_COUNTER_SAMPLED);
     static struct grec_counter was_set = PLAIN("sampled set", GREC_COUNTER_ACCUMULATED, GREC_COUNTER_SAMPLED);
-    struct recorded recorded;
     grec_counter_add(&level, 100000);
     start_recording(*state, "sampled.trace", no_options);
     sample();
@@ -156,9 +153,8 @@ TEST(test_sampled, set_up_folder, tear_down_folder) {
     /* Changes made after the last sample. */
     grec_counter_add(&level, 1);
     grec_counter_add(&late, 1);
-    stop_and_read(&recorded, *state, "sampled.trace");
-    assert_nothing_lost(&recorded);
-    const struct profile *profile = &recorded.profile;
+    const struct recorded *recorded = stop_and_read_whole(*state, "sampled.trace");
+    const struct profile *profile = &recorded->profile;
     assert_changes(profile, "level", "+100000 +12 -2 +1");
     assert_changes(profile, "sampled rate", "+3 +4 +499500");
     assert_changes(profile, "sampled set", "+40 +2");
@@ -167,7 +163,6 @@ TEST(test_sampled, set_up_folder, tear_down_folder) {
     assert_int_equal(counter_of(profile, "level")->samples.count >= 4, true);
     const struct thread *thread = column_at(&profile->threads, 0);
     assert_int_equal(samples_count(&thread->samples), 5);
-    recorded_fini(&recorded);
 }
 
 /* ---- What was added up before the end. ---- */
@@ -191,18 +186,17 @@ static void save_and_stop(const char *path, const char *copy) {
 }
 
 static void assert_last(const char *path, int64_t pid, int64_t expected) {
-    struct recorded recorded;
     int64_t sum = 0;
-    recorded_read(&recorded, path);
-    assert_nothing_lost(&recorded);
-    for (size_t i = 0; i < recorded.profile.counters.count; i++) {
-        const struct counter *counter = column_at(&recorded.profile.counters, i);
-        if (profile_process_at(&recorded.profile, counter->process)->pid != pid) continue;
+    const struct recorded *recorded = recorded_read(path);
+    assert_nothing_lost(recorded);
+    for (size_t i = 0; i < recorded->profile.counters.count; i++) {
+        const struct counter *counter = column_at(&recorded->profile.counters, i);
+        if (profile_process_at(&recorded->profile, counter->process)->pid != pid) continue;
         for (size_t j = 0; j < counter->samples.count; j++)
             sum += ((const struct counter_sample *)column_at(&counter->samples, j))->change;
     }
     assert_int_equal(sum, expected);
-    recorded_fini(&recorded);
+    recorded_free_all();
 }
 
 /* Sums are recorded before a pause, a copy and the end, without a sampler too. */
@@ -276,14 +270,12 @@ TEST(test_attributes, set_up_folder, tear_down_folder) {
                                           .color = 99};
     static char long_name[GREC_NAME_BYTES_MAX + 2];
     static struct grec_counter long_one = {.name = long_name, .category = "Long"};
-    struct recorded recorded;
     memset(long_name, 'n', GREC_NAME_BYTES_MAX + 1);
     start_recording(*state, "attributes.trace", no_options);
     struct grec_counter *const all[] = {&full, &bare, &macro, &strange, &long_one};
     for (size_t i = 0; i < COUNT_OF(all); i++) grec_counter_add(all[i], (int64_t)i + 1);
-    stop_and_read(&recorded, *state, "attributes.trace");
-    assert_nothing_lost(&recorded);
-    const struct profile *profile = &recorded.profile;
+    const struct recorded *recorded = stop_and_read_whole(*state, "attributes.trace");
+    const struct profile *profile = &recorded->profile;
     const struct counter *counter = counter_of(profile, "full");
     assert_true(text_equal(counter->category, TEXT("Memory")));
     assert_true(text_equal(counter->description, TEXT("What it is")));
@@ -316,8 +308,7 @@ TEST(test_attributes, set_up_folder, tear_down_folder) {
                      4);
     long_name[GREC_NAME_BYTES_MAX] = '\0';
     assert_int_equal(sum_of(profile, long_name), 5);
-    assert_int_equal(recorded.header.cut_text_count, 1);
-    recorded_fini(&recorded);
+    assert_int_equal(recorded->header.cut_text_count, 1);
 }
 
 /* Two counters of the same name stay two, but an equal description is the same counter. */
@@ -325,15 +316,13 @@ TEST(test_same_names, set_up_folder, tear_down_folder) {
     static struct grec_counter first = PLAIN("same", GREC_COUNTER_ACCUMULATED, 0);
     static struct grec_counter again = PLAIN("same", GREC_COUNTER_ACCUMULATED, 0);
     static struct grec_counter other = PLAIN("same", GREC_COUNTER_RATE, 0);
-    struct recorded recorded;
     start_recording(*state, "same.trace", no_options);
     add(&first, 1);
     add(&other, 10);
     add(&again, 2);
-    stop_and_read(&recorded, *state, "same.trace");
-    assert_nothing_lost(&recorded);
-    assert_int_equal(recorded.profile.counters.count, 2);
-    const struct profile *profile = &recorded.profile;
+    const struct recorded *recorded = stop_and_read_whole(*state, "same.trace");
+    assert_int_equal(recorded->profile.counters.count, 2);
+    const struct profile *profile = &recorded->profile;
     for (size_t i = 0; i < 2; i++) {
         const struct counter *counter = column_at(&profile->counters, i);
         int64_t sum = 0;
@@ -341,7 +330,6 @@ TEST(test_same_names, set_up_folder, tear_down_folder) {
             sum += ((const struct counter_sample *)column_at(&counter->samples, j))->change;
         assert_int_equal(sum, counter->graph == COUNTER_RATE ? 10 : 3);
     }
-    recorded_fini(&recorded);
 }
 
 /* ---- Power. ---- */
@@ -369,7 +357,6 @@ TEST(test_energy_that_starts_again, set_up_folder, tear_down_folder) {
 TEST(test_pause, set_up_folder, tear_down_folder) {
     static struct grec_counter plain = PLAIN("plain", GREC_COUNTER_ACCUMULATED, 0);
     static struct grec_counter summed = PLAIN("summed", GREC_COUNTER_ACCUMULATED, GREC_COUNTER_SAMPLED);
-    struct recorded recorded;
     start_recording(*state, "pause.trace", no_options);
     add(&plain, 1);
     add(&summed, 1);
@@ -385,11 +372,9 @@ TEST(test_pause, set_up_folder, tear_down_folder) {
     add(&plain, 100);
     add(&summed, 100);
     sample();
-    stop_and_read(&recorded, *state, "pause.trace");
-    assert_nothing_lost(&recorded);
-    assert_changes(&recorded.profile, "plain", "+1 +49 +100");
-    assert_changes(&recorded.profile, "summed", "+1 +49 +100");
-    recorded_fini(&recorded);
+    const struct recorded *recorded = stop_and_read_whole(*state, "pause.trace");
+    assert_changes(&recorded->profile, "plain", "+1 +49 +100");
+    assert_changes(&recorded->profile, "summed", "+1 +49 +100");
 }
 
 /* Several changes in a pause become one change at the pause's end. In `kinds`, c means a change and v a new value. */
@@ -415,7 +400,6 @@ TEST(test_changes_in_a_pause, set_up_folder, tear_down_folder) {
         {"cc", {INT64_MIN, -1}, "+10 -4611686018427387903 +1"},
     };
     static struct grec_counter counters[COUNT_OF(cases)][2];
-    struct recorded recorded;
     char names[COUNT_OF(cases)][2][16];
     start_recording(*state, "changes.trace", no_options);
     for (size_t i = 0; i < COUNT_OF(cases); i++)
@@ -434,21 +418,19 @@ TEST(test_changes_in_a_pause, set_up_folder, tear_down_folder) {
     take_time();
     for (size_t i = 0; i < COUNT_OF(cases); i++)
         for (int is_rate = 0; is_rate < 2; is_rate++) add(&counters[i][is_rate], 1);
-    stop_and_read(&recorded, *state, "changes.trace");
-    assert_nothing_lost(&recorded);
-    const struct paused_range *pause = column_at(&recorded.profile.paused_ranges, 0);
+    const struct recorded *recorded = stop_and_read_whole(*state, "changes.trace");
+    const struct paused_range *pause = column_at(&recorded->profile.paused_ranges, 0);
     for (size_t i = 0; i < COUNT_OF(cases); i++) {
-        assert_changes(&recorded.profile, names[i][0], cases[i].expected);
-        const struct counter *counter = counter_of(&recorded.profile, names[i][0]);
+        assert_changes(&recorded->profile, names[i][0], cases[i].expected);
+        const struct counter *counter = counter_of(&recorded->profile, names[i][0]);
         for (size_t j = 0; j < counter->samples.count; j++) {
             const struct counter_sample *sample = column_at(&counter->samples, j);
             bool is_in_pause = sample->time_ns >= pause->start_ns && sample->time_ns < pause->end_ns;
             assert_false(sample->change && is_in_pause);
         }
         /* Changes of a rate are summed up by intervals. */
-        assert_int_equal(sum_of(&recorded.profile, names[i][1]), sum_of(&recorded.profile, names[i][0]));
+        assert_int_equal(sum_of(&recorded->profile, names[i][1]), sum_of(&recorded->profile, names[i][0]));
     }
-    recorded_fini(&recorded);
 }
 
 /* grec_resume records the true value and does not wait for the counter's next change. This also holds for sampled
@@ -457,7 +439,6 @@ TEST(test_values_after_a_pause, set_up_folder, tear_down_folder) {
     static struct grec_counter plain = PLAIN("plain after", GREC_COUNTER_ACCUMULATED, 0);
     static struct grec_counter summed = PLAIN("summed after", GREC_COUNTER_ACCUMULATED, GREC_COUNTER_SAMPLED);
     static struct grec_counter fresh = PLAIN("in the pause alone", GREC_COUNTER_ACCUMULATED, 0);
-    struct recorded recorded;
     start_recording(*state, "after.trace", no_options);
     add(&plain, 10);
     add(&summed, 10);
@@ -470,24 +451,20 @@ TEST(test_values_after_a_pause, set_up_folder, tear_down_folder) {
     grec_pause();
     add(&plain, -1);
     add(&summed, -1);
-    stop_and_read(&recorded, *state, "after.trace");
-    assert_nothing_lost(&recorded);
-    assert_int_equal(sum_of(&recorded.profile, "plain after"), 1);
-    assert_int_equal(sum_of(&recorded.profile, "summed after"), 1);
-    assert_int_equal(sum_of(&recorded.profile, "in the pause alone"), 3);
+    const struct recorded *recorded = stop_and_read_whole(*state, "after.trace");
+    assert_int_equal(sum_of(&recorded->profile, "plain after"), 1);
+    assert_int_equal(sum_of(&recorded->profile, "summed after"), 1);
+    assert_int_equal(sum_of(&recorded->profile, "in the pause alone"), 3);
     /* Changes from the pause in which a recording ended must not be in the next recording. */
     start_recording(*state, "next.trace", no_options);
     add(&plain, 5);
-    recorded_fini(&recorded);
-    stop_and_read(&recorded, *state, "next.trace");
-    assert_int_equal(sum_of(&recorded.profile, "plain after"), 5);
-    recorded_fini(&recorded);
+    recorded = stop_and_read(*state, "next.trace");
+    assert_int_equal(sum_of(&recorded->profile, "plain after"), 5);
 }
 
 /* A recording that continues under other options is paused for a moment. If it was paused before, it stays paused. */
 TEST(test_other_options_in_a_pause, set_up_folder, tear_down_folder) {
     static struct grec_counter plain = PLAIN("plain", GREC_COUNTER_ACCUMULATED, 0);
-    struct recorded recorded;
     start_recording(*state, "options.trace", no_options);
     add(&plain, 10);
     grec_pause();
@@ -496,10 +473,8 @@ TEST(test_other_options_in_a_pause, set_up_folder, tear_down_folder) {
     add(&plain, 100);
     grec_resume();
     start_recording(*state, NULL, (struct grec_options){.limit_bytes = 4u << 20});
-    stop_and_read(&recorded, *state, "options.trace");
-    assert_nothing_lost(&recorded);
-    assert_int_equal(sum_of(&recorded.profile, "plain"), 101);
-    recorded_fini(&recorded);
+    const struct recorded *recorded = stop_and_read_whole(*state, "options.trace");
+    assert_int_equal(sum_of(&recorded->profile, "plain"), 101);
 }
 
 /* Levels go on from recording to recording, also while nothing is recorded. Rates start again at 0. */
@@ -509,7 +484,6 @@ TEST(test_start_and_stop, set_up_folder, tear_down_folder) {
     static struct grec_counter rate = PLAIN("rate again", GREC_COUNTER_RATE, GREC_COUNTER_SAMPLED);
     int64_t level = 0, summed_level = 0;
     for (int64_t i = 1; i <= 3; i++) {
-        struct recorded recorded;
         char expected[64];
         start_recording(*state, "again.trace", no_options);
         sample();
@@ -517,22 +491,20 @@ TEST(test_start_and_stop, set_up_folder, tear_down_folder) {
         add(&summed, i);
         add(&rate, i);
         sample();
-        stop_and_read(&recorded, *state, "again.trace");
-        assert_nothing_lost(&recorded);
+        const struct recorded *recorded = stop_and_read_whole(*state, "again.trace");
         level += i;
         summed_level += i;
-        assert_int_equal(sum_of(&recorded.profile, "plain again"), level);
-        assert_int_equal(sum_of(&recorded.profile, "summed again"), summed_level);
+        assert_int_equal(sum_of(&recorded->profile, "plain again"), level);
+        assert_int_equal(sum_of(&recorded->profile, "summed again"), summed_level);
         grec_counter_add(&plain, 100);
         grec_counter_add(&summed, 1000);
         grec_counter_add(&rate, 1000);
         level += 100;
         summed_level += 1000;
         snprintf(expected, sizeof expected, "%+" PRId64, i);
-        assert_changes(&recorded.profile, "rate again", expected);
+        assert_changes(&recorded->profile, "rate again", expected);
         /* Counters of other recordings must not be in this one. */
-        assert_int_equal(recorded.profile.counters.count, 3);
-        recorded_fini(&recorded);
+        assert_int_equal(recorded->profile.counters.count, 3);
     }
 }
 
@@ -556,7 +528,6 @@ TEST(test_levels_from_before, set_up_folder, tear_down_folder) {
     static struct grec_counter constant = PLAIN("constant", GREC_COUNTER_ACCUMULATED, 0);
     static struct grec_counter in_pause = PLAIN("changed in a pause", GREC_COUNTER_ACCUMULATED, 0);
     static struct grec_counter *const all[] = {&added, &was_set, &summed, &constant, &in_pause};
-    struct recorded recorded;
     for (size_t i = 0; i < COUNT_OF(all); i++) {
         grec_counter_set(all[i], 300);
         grec_counter_add(all[i], 200);
@@ -571,9 +542,8 @@ TEST(test_levels_from_before, set_up_folder, tear_down_folder) {
     set(&was_set, 497);
     add(&summed, -3);
     GREC_INSTANT("late", NULL);
-    stop_and_read(&recorded, *state, "before.trace");
-    assert_nothing_lost(&recorded);
-    const struct profile *profile = &recorded.profile;
+    const struct recorded *recorded = stop_and_read_whole(*state, "before.trace");
+    const struct profile *profile = &recorded->profile;
     int64_t early_ns = find_marker(profile, "early", NULL)->start_ns;
     static const char *const names[] = {"added before", "set before", "summed before"};
     for (size_t i = 0; i < COUNT_OF(names); i++) {
@@ -582,13 +552,11 @@ TEST(test_levels_from_before, set_up_folder, tear_down_folder) {
     }
     assert_int_equal(sum_of(profile, "changed in a pause"), 497);
     assert_null(find_counter(profile, "constant"));
-    recorded_fini(&recorded);
     /* The level of a counter that a recording did not notice is not lost. */
     start_recording(*state, "before.trace", no_options);
     add(&constant, 1);
-    stop_and_read(&recorded, *state, "before.trace");
-    assert_changes(&recorded.profile, "constant", "+500 +1");
-    recorded_fini(&recorded);
+    recorded = stop_and_read(*state, "before.trace");
+    assert_changes(&recorded->profile, "constant", "+500 +1");
 }
 
 /* ---- Levels at the limit, where the chunks with the changes are used again. ---- */
@@ -682,12 +650,11 @@ TEST(test_levels_at_the_limit, set_up_folder, tear_down_folder) {
     add(&later, 1);
     /* The trace as it is now is what is left of a program that is killed. */
     for (int is_stopped = 0; is_stopped < 2; is_stopped++) {
-        struct recorded recorded;
         if (is_stopped) grec_stop();
-        recorded_read(&recorded, temp_folder_file(*state, "limit.trace"));
-        const struct profile *profile = &recorded.profile;
-        assert_nothing_lost(&recorded);
-        assert_true(recorded.header.recycled_chunk_count > 30);
+        const struct recorded *recorded = recorded_read(temp_folder_file(*state, "limit.trace"));
+        const struct profile *profile = &recorded->profile;
+        assert_nothing_lost(recorded);
+        assert_true(recorded->header.recycled_chunk_count > 30);
         assert_levels(profile, "set once", 1000, 1000);
         assert_levels(profile, "added once", 500, 500);
         assert_levels(profile, "added later", 7, 8);
@@ -697,7 +664,6 @@ TEST(test_levels_at_the_limit, set_up_folder, tear_down_folder) {
         assert_int_equal(sum_of(profile, "summed once"), 70);
         for (int i = 0; i < MANY; i++) assert_levels(profile, names[i], 1000 + i, 1000 + i);
         assert_null(find_counter(profile, "rate once"));
-        recorded_fini(&recorded);
     }
 }
 
@@ -711,7 +677,6 @@ static void *count_once(void *unused) {
 /* The chunks with the level are used again by another process. The sampler of the quiet one records the level again. */
 TEST(test_level_of_a_quiet_process, set_up_folder, tear_down_folder) {
     if (HAS_THREAD_SANITIZER) skip(); /* a forked child cannot start threads */
-    struct recorded recorded;
     struct grec_options options = small;
     pthread_t thread;
     options.flags |= GREC_SAMPLER;
@@ -729,16 +694,14 @@ TEST(test_level_of_a_quiet_process, set_up_folder, tear_down_folder) {
         assert_int_equal(wait_for_child(child), 0);
         while (grec_wait_for_sampling() != GREC_OK) continue;
     }
-    recorded_read(&recorded, temp_folder_file(*state, "quiet.trace"));
-    assert_true(recorded.header.recycled_chunk_count > 30);
-    assert_int_equal(sum_of(&recorded.profile, "of a quiet process"), 900);
-    recorded_fini(&recorded);
+    const struct recorded *recorded = recorded_read(temp_folder_file(*state, "quiet.trace"));
+    assert_true(recorded->header.recycled_chunk_count > 30);
+    assert_int_equal(sum_of(&recorded->profile, "of a quiet process"), 900);
 }
 
 TEST(test_hand_over, set_up_folder, tear_down_folder) {
     static struct grec_counter plain = PLAIN("moved", GREC_COUNTER_ACCUMULATED, 0);
     static struct grec_counter summed = PLAIN("summed and moved", GREC_COUNTER_ACCUMULATED, GREC_COUNTER_SAMPLED);
-    struct recorded recorded;
     start_recording(*state, NULL, (struct grec_options){.storage = GREC_STORAGE_MEMORY});
     add(&plain, 1);
     add(&summed, 1);
@@ -747,11 +710,9 @@ TEST(test_hand_over, set_up_folder, tear_down_folder) {
     add(&plain, 2);
     add(&summed, 2);
     sample();
-    stop_and_read(&recorded, *state, "moved.trace");
-    assert_nothing_lost(&recorded);
-    assert_changes(&recorded.profile, "moved", "+1 +2");
-    assert_changes(&recorded.profile, "summed and moved", "+1 +2");
-    recorded_fini(&recorded);
+    const struct recorded *recorded = stop_and_read_whole(*state, "moved.trace");
+    assert_changes(&recorded->profile, "moved", "+1 +2");
+    assert_changes(&recorded->profile, "summed and moved", "+1 +2");
 }
 
 /* ---- Threads. ---- */
@@ -776,16 +737,14 @@ static void *change_all(void *argument) {
 
 TEST(test_threads, set_up_folder, tear_down_folder) {
     pthread_t threads[THREAD_COUNT];
-    struct recorded recorded;
     grec_counter_set(&shared_plain, 0);
     start_recording(*state, "threads.trace", (struct grec_options){.limit_bytes = GREC_UNLIMITED});
     for (int i = 0; i < THREAD_COUNT; i++)
         assert_int_equal(pthread_create(&threads[i], NULL, change_all, (void *)(intptr_t)(i + 1)), 0);
     for (int i = 0; i < THREAD_COUNT; i++) pthread_join(threads[i], NULL);
     grec_sample();
-    stop_and_read(&recorded, *state, "threads.trace");
-    assert_nothing_lost(&recorded);
-    const struct profile *profile = &recorded.profile;
+    const struct recorded *recorded = stop_and_read_whole(*state, "threads.trace");
+    const struct profile *profile = &recorded->profile;
     enum { SUM = CHANGE_COUNT * THREAD_COUNT * (THREAD_COUNT + 1) / 2 };
     assert_int_equal(sum_of(profile, "shared"), SUM);
     assert_int_equal(sum_of(profile, "shared sum"), SUM);
@@ -794,7 +753,6 @@ TEST(test_threads, set_up_folder, tear_down_folder) {
     assert_int_equal(operations_of(profile, "balance"), THREAD_COUNT * CHANGE_COUNT);
     /* A process has one counter for all of its threads. */
     assert_int_equal(profile->counters.count, 3);
-    recorded_fini(&recorded);
 }
 
 /* ---- Pauses while threads change counters. ---- */
@@ -819,7 +777,6 @@ static void *count_until_over(void *argument) {
 TEST(test_pauses_at_any_time, set_up_folder, tear_down_folder) {
     pthread_t threads[2];
     int64_t added[2] = {0, 0};
-    struct recorded recorded;
     grec_counter_set(&shared_plain, 0);
     __atomic_store_n(&is_counting_over, false, __ATOMIC_RELEASE);
     start_recording(*state, "any.trace", (struct grec_options){.limit_bytes = GREC_UNLIMITED});
@@ -835,11 +792,9 @@ TEST(test_pauses_at_any_time, set_up_folder, tear_down_folder) {
     __atomic_store_n(&is_counting_over, true, __ATOMIC_RELEASE);
     for (int i = 0; i < 2; i++) pthread_join(threads[i], NULL);
     grec_sample();
-    stop_and_read(&recorded, *state, "any.trace");
-    assert_nothing_lost(&recorded);
-    assert_int_equal(sum_of(&recorded.profile, "shared"), added[0] + added[1]);
-    assert_int_equal(sum_of(&recorded.profile, "shared sum"), added[0] + added[1]);
-    recorded_fini(&recorded);
+    const struct recorded *recorded = stop_and_read_whole(*state, "any.trace");
+    assert_int_equal(sum_of(&recorded->profile, "shared"), added[0] + added[1]);
+    assert_int_equal(sum_of(&recorded->profile, "shared sum"), added[0] + added[1]);
 }
 
 /* Changes while recordings start and stop are neither lost nor counted twice. */
@@ -847,7 +802,6 @@ TEST(test_starts_at_any_time, set_up_folder, tear_down_folder) {
     enum { START_COUNT = 50 };
     pthread_t threads[2];
     int64_t added[2] = {0, 0};
-    struct recorded recorded;
     grec_counter_set(&shared_plain, 0);
     grec_counter_set(&shared_level, 0);
     __atomic_store_n(&is_counting_over, false, __ATOMIC_RELEASE);
@@ -862,11 +816,9 @@ TEST(test_starts_at_any_time, set_up_folder, tear_down_folder) {
     for (int i = 0; i < 2; i++) pthread_join(threads[i], NULL);
     grec_counter_add(&shared_plain, 1);
     grec_counter_add(&shared_level, 1);
-    stop_and_read(&recorded, *state, "any.trace");
-    assert_nothing_lost(&recorded);
-    assert_int_equal(sum_of(&recorded.profile, "shared"), added[0] + added[1] + 1);
-    assert_int_equal(sum_of(&recorded.profile, "shared level"), added[0] + added[1] + 1);
-    recorded_fini(&recorded);
+    const struct recorded *recorded = stop_and_read_whole(*state, "any.trace");
+    assert_int_equal(sum_of(&recorded->profile, "shared"), added[0] + added[1] + 1);
+    assert_int_equal(sum_of(&recorded->profile, "shared level"), added[0] + added[1] + 1);
 }
 
 /* ---- Threads that a filter leaves out. ---- */
@@ -908,16 +860,15 @@ static void run(void *(*function)(void *name), const char *name) {
 
 /* Records with a thread filter. Returns the number of chunks that the recording has handed out. */
 static uint64_t record_queue(void **state, const char *words) {
-    struct recorded recorded;
     grec_counter_set(&queue, 0);
     grec_counter_set(&queue_sum, 0);
     start_recording(*state, "queue.trace",
                     (struct grec_options){.threads = words, .chunk_bytes = 4096, .limit_bytes = GREC_UNLIMITED});
     run(produce, "producer");
     run(consume, "consumer");
-    stop_and_read(&recorded, *state, "queue.trace");
-    const struct profile *profile = &recorded.profile;
-    assert_nothing_lost(&recorded);
+    const struct recorded *recorded = stop_and_read(*state, "queue.trace");
+    const struct profile *profile = &recorded->profile;
+    assert_nothing_lost(recorded);
     assert_int_equal(sum_of(profile, "queue"), QUEUE_LENGTH);
     assert_int_equal(sum_of(profile, "queue sum"), QUEUE_LENGTH);
     assert_int_equal(sum_of(profile, "size"), 70);
@@ -925,8 +876,7 @@ static uint64_t record_queue(void **state, const char *words) {
     bool has_producer = !words || strstr(words, "producer"), has_consumer = !words || strstr(words, "consumer");
     assert_int_equal(count_markers(profile, "produced"), has_producer ? QUEUE_CHANGE_COUNT + QUEUE_LENGTH : 0);
     assert_int_equal(count_markers(profile, "consumed"), has_consumer ? 1 : 0);
-    uint64_t chunk_count = recorded.header.next_global_index;
-    recorded_fini(&recorded);
+    uint64_t chunk_count = recorded->header.next_global_index;
     return chunk_count;
 }
 
@@ -948,7 +898,6 @@ TEST(test_child, set_up_folder, tear_down_folder) {
     static struct grec_counter summed = PLAIN("sum of both", GREC_COUNTER_RATE, GREC_COUNTER_SAMPLED);
     static struct grec_counter early[] = {PLAIN("early", GREC_COUNTER_ACCUMULATED, 0),
                                           PLAIN("early sum", GREC_COUNTER_ACCUMULATED, GREC_COUNTER_SAMPLED)};
-    struct recorded recorded;
     for (size_t i = 0; i < 2; i++) grec_counter_add(&early[i], 100);
     start_recording(*state, "child.trace", no_options);
     add(&plain, 100);
@@ -971,9 +920,8 @@ TEST(test_child, set_up_folder, tear_down_folder) {
     add(&plain, 10);
     add(&summed, 20);
     sample();
-    stop_and_read(&recorded, *state, "child.trace");
-    assert_nothing_lost(&recorded);
-    const struct profile *profile = &recorded.profile;
+    const struct recorded *recorded = stop_and_read_whole(*state, "child.trace");
+    const struct profile *profile = &recorded->profile;
     assert_int_equal(profile->counters.count, 6);
     for (size_t i = 0; i < 6; i++) {
         const struct counter *counter = column_at(&profile->counters, i);
@@ -984,7 +932,6 @@ TEST(test_child, set_up_folder, tear_down_folder) {
             sum += ((const struct counter_sample *)column_at(&counter->samples, j))->change;
         assert_int_equal(sum, is_child ? (is_sum ? 5 : 1) : (is_sum ? 120 : 110));
     }
-    recorded_fini(&recorded);
 }
 
 int main(void) { return unit_tests_run(NULL, NULL); }

@@ -37,7 +37,6 @@ static size_t count_paused_ranges(const struct recorded *recorded, const char *m
 
 /* The process that has started the recording pauses all of them. */
 TEST(test_pause, set_up_folder_and_alarm, tear_down_folder) {
-    struct recorded recorded;
     start_recording(*state, "group.trace", no_options);
     struct member worker = member_fork(), idle = member_fork();
     order_mark("first");
@@ -57,19 +56,16 @@ TEST(test_pause, set_up_folder_and_alarm, tear_down_folder) {
     member_run(&idle, order_mark, "idle again");
     assert_int_equal(member_end(&worker), 0);
     assert_int_equal(member_end(&idle), 0);
-    stop_and_read(&recorded, *state, "group.trace");
-    assert_nothing_lost(&recorded);
-    assert_counts(&recorded, NAMES("first", "worker", "idle", "worker again", "first again", "idle again"),
+    const struct recorded *recorded = stop_and_read_whole(*state, "group.trace");
+    assert_counts(recorded, NAMES("first", "worker", "idle", "worker again", "first again", "idle again"),
                   NAMES("in the pause"));
-    assert_int_equal(count_paused_ranges(&recorded, "first"), 1);
-    assert_int_equal(count_paused_ranges(&recorded, "worker"), 1);
-    assert_int_equal(count_paused_ranges(&recorded, "idle"), 0);
-    recorded_fini(&recorded);
+    assert_int_equal(count_paused_ranges(recorded, "first"), 1);
+    assert_int_equal(count_paused_ranges(recorded, "worker"), 1);
+    assert_int_equal(count_paused_ranges(recorded, "idle"), 0);
 }
 
 /* Other processes pause themselves, unless they name the group. */
 TEST(test_scopes, set_up_folder_and_alarm, tear_down_folder) {
-    struct recorded recorded;
     start_recording(*state, "group.trace", no_options);
     struct member one = member_fork(), other = member_fork();
     assert_int_equal(member_run(&one, order_pause, NULL), 0);
@@ -92,18 +88,15 @@ TEST(test_scopes, set_up_folder_and_alarm, tear_down_folder) {
     assert_int_equal(member_end(&one), 0);
     assert_int_equal(member_end(&other), 0);
     grec_control((enum grec_action)77, GREC_GROUP);
-    stop_and_read(&recorded, *state, "group.trace");
-    assert_nothing_lost(&recorded);
+    const struct recorded *recorded = stop_and_read_whole(*state, "group.trace");
     assert_counts(
-        &recorded,
+        recorded,
         NAMES("while one is paused", "in one alone", "in one again", "in the first again", "while the first is paused"),
         NAMES("while all are paused"));
-    recorded_fini(&recorded);
 }
 
 /* Who joins in a pause is paused too. A forked child goes on with its parent's pause. */
 TEST(test_join_in_a_pause, set_up_folder_and_alarm, tear_down_folder) {
-    struct recorded recorded;
     char location[GREC_LOCATION_BYTES];
     struct member worker = member_fork();
     start_recording(*state, "group.trace", no_options);
@@ -119,9 +112,8 @@ TEST(test_join_in_a_pause, set_up_folder_and_alarm, tear_down_folder) {
     member_run(&child, order_mark, "child");
     assert_int_equal(member_end(&worker), 0);
     assert_int_equal(member_end(&child), 0);
-    stop_and_read(&recorded, *state, "group.trace");
-    assert_counts(&recorded, NAMES("worker", "child"), NAMES("in the pause"));
-    recorded_fini(&recorded);
+    const struct recorded *recorded = stop_and_read(*state, "group.trace");
+    assert_counts(recorded, NAMES("worker", "child"), NAMES("in the pause"));
 }
 
 static void assert_process_ended(const struct recorded *recorded, const char *marker) {
@@ -132,7 +124,6 @@ static void assert_process_ended(const struct recorded *recorded, const char *ma
 
 /* After a stop of all, the next recording may have the same path when all others have left the last one. */
 TEST(test_stop, set_up_folder_and_alarm, tear_down_folder) {
-    struct recorded recorded;
     char location[GREC_LOCATION_BYTES];
     start_recording(*state, "group.trace", no_options);
     assert_int_equal(grec_location(location), GREC_OK);
@@ -143,11 +134,10 @@ TEST(test_stop, set_up_folder_and_alarm, tear_down_folder) {
     member_run(&worker, order_mark, "after the stop");
     assert_int_equal(member_run(&worker, order_tell_recording, NULL), 0);
     assert_int_equal(member_run(&worker, order_join, location), GREC_ERROR_STATE);
-    recorded_read(&recorded, temp_folder_file(*state, "group.trace"));
-    assert_nothing_lost(&recorded);
-    assert_counts(&recorded, NAMES("worker", "idle"), NAMES("after the stop"));
-    assert_process_ended(&recorded, "worker");
-    recorded_fini(&recorded);
+    const struct recorded *recorded = recorded_read(temp_folder_file(*state, "group.trace"));
+    assert_nothing_lost(recorded);
+    assert_counts(recorded, NAMES("worker", "idle"), NAMES("after the stop"));
+    assert_process_ended(recorded, "worker");
     assert_int_equal(order_start(temp_folder_file(*state, "group.trace")), GREC_ERROR_STORAGE);
     assert_int_equal(errno, EBUSY);
     assert_int_equal(member_run(&idle, order_stop, NULL), 0);
@@ -162,28 +152,25 @@ TEST(test_stop, set_up_folder_and_alarm, tear_down_folder) {
     assert_int_equal(grec_is_recording(), 0);
     assert_int_equal(member_end(&worker), 0);
     assert_int_equal(member_end(&idle), 0);
-    stop_and_read(&recorded, *state, "group.trace");
-    assert_nothing_lost(&recorded);
-    assert_counts(&recorded, NAMES("worker in the next one"), NAMES("after the stop", "worker"));
-    recorded_fini(&recorded);
+    recorded = stop_and_read_whole(*state, "group.trace");
+    assert_counts(recorded, NAMES("worker in the next one"), NAMES("after the stop", "worker"));
 }
 
 static int order_exit(const char *unused) { exit(0); }
 
 /* Reads the trace after the process that has joined has ended, and the first one has stopped. */
-static void end_and_read(struct recorded *recorded, const struct member *first, const struct member *joined,
-                         const char *path) {
+static const struct recorded *end_and_read(const struct member *first, const struct member *joined, const char *path) {
     member_run(joined, order_exit, NULL);
     assert_int_equal(member_end(joined), 0);
     assert_int_equal(member_run(first, order_stop, NULL), 0);
     assert_int_equal(member_end(first), 0);
-    recorded_read(recorded, path);
+    const struct recorded *recorded = recorded_read(path);
     assert_nothing_lost(recorded);
+    return recorded;
 }
 
 /* The end of the process that has started the recording stops no other one. */
 TEST(test_end_of_the_first, set_up_folder_and_alarm, tear_down_folder) {
-    struct recorded recorded;
     struct member first = member_fork(), other = member_fork();
     const char *path = temp_folder_file(*state, "group.trace");
     assert_int_equal(member_run(&first, order_start, path), GREC_OK);
@@ -193,10 +180,9 @@ TEST(test_end_of_the_first, set_up_folder_and_alarm, tear_down_folder) {
     member_run(&other, order_mark, "other");
     assert_int_equal(member_run(&other, order_tell_recording, NULL), 1);
     assert_int_equal(member_end(&other), 0);
-    recorded_read(&recorded, path);
-    assert_nothing_lost(&recorded);
-    assert_counts(&recorded, NAMES("other"), NAMES(""));
-    recorded_fini(&recorded);
+    const struct recorded *recorded = recorded_read(path);
+    assert_nothing_lost(recorded);
+    assert_counts(recorded, NAMES("other"), NAMES(""));
 }
 
 /* ---- What the log says of each process. ---- */
@@ -232,7 +218,6 @@ static void assert_ending(const struct recorded *recorded, const char *marker, c
 }
 
 TEST(test_ends, set_up_folder_and_alarm, tear_down_folder) {
-    struct recorded recorded;
     start_recording(*state, "group.trace", no_options);
     struct member exits = member_fork(), stops = member_fork(), dies = member_fork(), waits = member_fork();
     order_mark("the first");
@@ -246,21 +231,19 @@ TEST(test_ends, set_up_folder_and_alarm, tear_down_folder) {
     grec_stop();
     member_run(&waits, order_mark, "not recorded");
     assert_int_equal(member_end(&exits) | member_end(&stops) | member_end(&waits), 0);
-    recorded_read(&recorded, temp_folder_file(*state, "group.trace"));
-    assert_nothing_lost(&recorded);
-    assert_ended(&recorded, "the first", "stopped recording", false);
-    assert_ended(&recorded, "exits", "exited", true);
-    assert_ending(&recorded, "exits", "exited");
-    assert_ended(&recorded, "stops", "stopped recording", false);
-    assert_ended(&recorded, "dies", "was killed, or ended by _exit", true);
-    assert_ending(&recorded, "dies", "killed, or ended by _exit");
-    assert_ended(&recorded, "is told", "was stopped by another process", false);
-    recorded_fini(&recorded);
+    const struct recorded *recorded = recorded_read(temp_folder_file(*state, "group.trace"));
+    assert_nothing_lost(recorded);
+    assert_ended(recorded, "the first", "stopped recording", false);
+    assert_ended(recorded, "exits", "exited", true);
+    assert_ending(recorded, "exits", "exited");
+    assert_ended(recorded, "stops", "stopped recording", false);
+    assert_ended(recorded, "dies", "was killed, or ended by _exit", true);
+    assert_ending(recorded, "dies", "killed, or ended by _exit");
+    assert_ended(recorded, "is told", "was stopped by another process", false);
 }
 
 /* The kernel shows which processes without an end still record, if the trace is a file of this machine. */
 TEST(test_unfinished, set_up_folder_and_alarm, tear_down_folder) {
-    struct recorded recorded;
     const char *path = temp_folder_file(*state, "group.trace");
     struct member first = member_fork(), dies = member_fork(), lives = member_fork();
     assert_int_equal(member_run(&first, order_start, path), GREC_OK);
@@ -269,19 +252,16 @@ TEST(test_unfinished, set_up_folder_and_alarm, tear_down_folder) {
     member_run(&dies, order_mark, "dies");
     member_run(&lives, order_mark, "lives");
     assert_int_equal(member_kill(&dies), 128 + SIGKILL);
-    recorded_read_in_place(&recorded, path);
-    assert_ended(&recorded, "dies", "was killed, or ended by _exit", true);
-    assert_ended(&recorded, "lives", "still recording", false);
-    assert_int_equal(ledger_sum(&recorded.profile.ledger, LEDGER_RECORDS, LEDGER_NOTED), 2);
-    recorded_fini(&recorded);
+    const struct recorded *recorded = recorded_read_in_place(path);
+    assert_ended(recorded, "dies", "was killed, or ended by _exit", true);
+    assert_ended(recorded, "lives", "still recording", false);
+    assert_int_equal(ledger_sum(&recorded->profile.ledger, LEDGER_RECORDS, LEDGER_NOTED), 2);
     /* Bytes alone do not show whether a process that exists still records. */
-    recorded_read(&recorded, path);
-    assert_ended(&recorded, "lives", "unknown", true);
-    recorded_fini(&recorded);
+    recorded = recorded_read(path);
+    assert_ended(recorded, "lives", "unknown", true);
     assert_int_equal(member_end(&lives), 0);
-    recorded_read_in_place(&recorded, path);
-    assert_ended(&recorded, "lives", "was killed, or ended by _exit", true);
-    recorded_fini(&recorded);
+    recorded = recorded_read_in_place(path);
+    assert_ended(recorded, "lives", "was killed, or ended by _exit", true);
     assert_int_equal(member_end(&first), 0);
 }
 
@@ -292,7 +272,6 @@ static int order_fill(const char *name) {
 
 /* A process whose last chunk was recycled is not in the profile. Of others, the log says how many were. */
 TEST(test_recycled, set_up_folder_and_alarm, tear_down_folder) {
-    struct recorded recorded;
     start_recording(*state, "group.trace", (struct grec_options){.limit_bytes = 128 << 10, .chunk_bytes = 4096});
     struct member gone = member_fork(), filler = member_fork();
     member_run(&gone, order_mark, "gone");
@@ -300,13 +279,12 @@ TEST(test_recycled, set_up_folder_and_alarm, tear_down_folder) {
     assert_int_equal(member_end(&gone), 0);
     member_run(&filler, order_fill, "filling");
     assert_int_equal(member_end(&filler), 0);
-    stop_and_read(&recorded, *state, "group.trace");
-    assert_int_equal(count_markers(&recorded.profile, "gone"), 0);
-    for (size_t i = 0; i < recorded.profile.processes.count; i++)
-        assert_int_not_equal(((const struct process *)column_at(&recorded.profile.processes, i))->pid, gone.pid);
-    int64_t recycled_count = find_fact(&recorded, "filling", "chunksRecycled")->number;
-    assert_true(recycled_count > 0 && recycled_count <= (int64_t)recorded.header.recycled_chunk_count);
-    recorded_fini(&recorded);
+    const struct recorded *recorded = stop_and_read(*state, "group.trace");
+    assert_int_equal(count_markers(&recorded->profile, "gone"), 0);
+    for (size_t i = 0; i < recorded->profile.processes.count; i++)
+        assert_int_not_equal(((const struct process *)column_at(&recorded->profile.processes, i))->pid, gone.pid);
+    int64_t recycled_count = find_fact(recorded, "filling", "chunksRecycled")->number;
+    assert_true(recycled_count > 0 && recycled_count <= (int64_t)recorded->header.recycled_chunk_count);
 }
 
 /* ---- Many short children. ---- */
@@ -355,7 +333,6 @@ static void run_short_child(int number) {
 TEST(test_many_children, set_up_folder_and_alarm, tear_down_folder) {
     /* Sanitizers make forks slow. 200 children have used each chunk of the trace several times. */
     enum { CHILD_COUNT = IS_SANITIZED ? 300 : 600, EARLY_COUNT = 200, LIMIT_BYTES = 256 << 10 };
-    struct recorded recorded;
     struct sizes early = {0}, late;
     start_recording(*state, "group.trace", (struct grec_options){.limit_bytes = LIMIT_BYTES, .chunk_bytes = 4096});
     order_mark("the first");
@@ -368,11 +345,9 @@ TEST(test_many_children, set_up_folder_and_alarm, tear_down_folder) {
     assert_true(late.trace_bytes <= LIMIT_BYTES);
     assert_int_equal(late.mapping_count, early.mapping_count);
     assert_int_equal(late.lowest_free_file, early.lowest_free_file);
-    stop_and_read(&recorded, *state, "group.trace");
-    assert_nothing_lost(&recorded);
-    assert_int_equal(count_markers(&recorded.profile, "the first"), 1);
-    assert_true(count_markers(&recorded.profile, "child") > 10);
-    recorded_fini(&recorded);
+    const struct recorded *recorded = stop_and_read_whole(*state, "group.trace");
+    assert_int_equal(count_markers(&recorded->profile, "the first"), 1);
+    assert_true(count_markers(&recorded->profile, "child") > 10);
 }
 
 enum { EXITS = 0, IS_KILLED = 1 };
@@ -380,7 +355,6 @@ enum { EXITS = 0, IS_KILLED = 1 };
 /* A child that ends leaves the rest of its chunk to the next one. The chunk of a child that is killed stays with it. */
 TEST(test_children_share_chunks, set_up_folder_and_alarm, tear_down_folder) {
     enum { CHILD_COUNT = IS_SANITIZED ? 30 : 100 };
-    struct recorded recorded;
     start_recording(*state, "group.trace", no_options);
     order_mark("the first");
     struct grec_status before;
@@ -388,15 +362,14 @@ TEST(test_children_share_chunks, set_up_folder_and_alarm, tear_down_folder) {
     for (int i = 0; i < CHILD_COUNT; i++) run_short_child(EXITS);
     for (int i = 0; i < 3; i++) run_short_child(IS_KILLED);
     for (int i = 0; i < CHILD_COUNT; i++) run_short_child(EXITS);
-    stop_and_read(&recorded, *state, "group.trace");
-    assert_nothing_lost(&recorded);
+    const struct recorded *recorded = stop_and_read_whole(*state, "group.trace");
     /* The first child that was killed had the chunk of those before it. */
-    uint64_t chunk_count = (before.size_bytes - recorded.header.chunks_offset) / recorded.header.chunk_bytes;
-    assert_int_equal(recorded.header.chunk_count, chunk_count + 3 + 1);
-    assert_int_equal(count_markers(&recorded.profile, "child"), 2 * CHILD_COUNT + 3);
-    assert_int_equal(recorded.profile.processes.count, 2 * CHILD_COUNT + 3 + 1);
+    uint64_t chunk_count = (before.size_bytes - recorded->header.chunks_offset) / recorded->header.chunk_bytes;
+    assert_int_equal(recorded->header.chunk_count, chunk_count + 3 + 1);
+    assert_int_equal(count_markers(&recorded->profile, "child"), 2 * CHILD_COUNT + 3);
+    assert_int_equal(recorded->profile.processes.count, 2 * CHILD_COUNT + 3 + 1);
     size_t killed_count = 0;
-    const struct column *log = &recorded.profile.gathering_log;
+    const struct column *log = &recorded->profile.gathering_log;
     for (size_t i = 0; i < log->count; i++) {
         const struct log_line *line = column_at(log, i);
         if (process_is_none(line->process)) continue;
@@ -405,7 +378,6 @@ TEST(test_children_share_chunks, set_up_folder_and_alarm, tear_down_folder) {
         killed_count += text_equal(line->text, TEXT("was killed, or ended by _exit"));
     }
     assert_int_equal(killed_count, 3);
-    recorded_fini(&recorded);
 }
 
 /* A chunk that a child takes over while it is being copied is copied again. */
@@ -420,15 +392,13 @@ TEST(test_saved_while_children_share_chunks, set_up_folder_and_alarm, tear_down_
         _exit(0);
     }
     for (bool is_over = false; !is_over;) {
-        struct recorded recorded;
         is_over = waitpid(storm, NULL, WNOHANG) == storm;
         assert_int_equal(grec_save(temp_folder_file(*state, "copy.trace")), GREC_OK);
-        recorded_read(&recorded, temp_folder_file(*state, "copy.trace"));
-        assert_nothing_lost(&recorded);
-        size_t count = count_markers(&recorded.profile, "child");
+        const struct recorded *recorded = recorded_read(temp_folder_file(*state, "copy.trace"));
+        assert_nothing_lost(recorded);
+        size_t count = count_markers(&recorded->profile, "child");
         assert_true(count >= last_count);
         last_count = count;
-        recorded_fini(&recorded);
     }
     assert_int_equal(last_count, CHILD_COUNT);
 }
@@ -478,7 +448,6 @@ static size_t assert_owners_are_written(const struct recorded *recorded, const c
 /* The trace never exceeds its limit, and every process that still has a chunk is in the profile. */
 TEST(test_crowd, set_up_folder_and_alarm, tear_down_folder) {
     if (HAS_THREAD_SANITIZER) skip();
-    struct recorded recorded;
     const char *path = temp_folder_file(*state, "group.trace");
     pid_t pids[CROWD_COUNT];
     start_recording(
@@ -494,11 +463,10 @@ TEST(test_crowd, set_up_folder_and_alarm, tear_down_folder) {
         assert_int_equal(wait_for_child(pids[i]), 0);
         assert_true(file_size_of(path) <= CROWD_LIMIT_BYTES);
     }
-    stop_and_read(&recorded, *state, "group.trace");
-    assert_int_equal(recorded.header.lost_event_count, 0);
-    assert_true(recorded.header.recycled_chunk_count > 0);
-    assert_true(assert_owners_are_written(&recorded, path) > CROWD_COUNT);
-    recorded_fini(&recorded);
+    const struct recorded *recorded = stop_and_read(*state, "group.trace");
+    assert_int_equal(recorded->header.lost_event_count, 0);
+    assert_true(recorded->header.recycled_chunk_count > 0);
+    assert_true(assert_owners_are_written(recorded, path) > CROWD_COUNT);
 }
 
 /* ---- Processes with a sampler. ---- */
@@ -516,7 +484,6 @@ static int start_with_sampler(const char *path) {
 /* A sampler notices commands although its process sleeps. */
 TEST(test_samplers, set_up_folder_and_alarm, tear_down_folder) {
     if (HAS_THREAD_SANITIZER) skip();
-    struct recorded recorded;
     const char *path = temp_folder_file(*state, "group.trace");
     struct member first = member_fork(), other = member_fork();
     assert_int_equal(member_run(&first, start_with_sampler, path), GREC_OK);
@@ -534,11 +501,10 @@ TEST(test_samplers, set_up_folder_and_alarm, tear_down_folder) {
     member_run(&other, order_exit, NULL);
     assert_int_equal(member_end(&other), 0);
     assert_int_equal(member_end(&first), 0);
-    recorded_read(&recorded, path);
-    assert_nothing_lost(&recorded);
-    assert_counts(&recorded, NAMES("other"), NAMES("after the stop"));
-    assert_int_equal(count_paused_ranges(&recorded, "other"), 2);
-    recorded_fini(&recorded);
+    const struct recorded *recorded = recorded_read(path);
+    assert_nothing_lost(recorded);
+    assert_counts(recorded, NAMES("other"), NAMES("after the stop"));
+    assert_int_equal(count_paused_ranges(recorded, "other"), 2);
 }
 
 /* ---- Options. ---- */
@@ -564,7 +530,6 @@ static int tell_interval(const char *unused) {
 
 /* The process that has started the recording changes the options of all; others do that if they name the group. */
 TEST(test_options, set_up_folder_and_alarm, tear_down_folder) {
-    struct recorded recorded;
     char pid[16];
     start_recording(*state, "group.trace", no_options);
     struct member one = member_fork(), other = member_fork();
@@ -586,11 +551,9 @@ TEST(test_options, set_up_folder_and_alarm, tear_down_folder) {
     order_mark("the first is not");
     assert_int_equal(member_end(&one), 0);
     assert_int_equal(member_end(&other), 0);
-    stop_and_read(&recorded, *state, "group.trace");
-    assert_nothing_lost(&recorded);
-    assert_counts(&recorded, NAMES("worker a", "worker b", "a is wanted", "a is wanted still", "b is wanted"),
+    const struct recorded *recorded = stop_and_read_whole(*state, "group.trace");
+    assert_counts(recorded, NAMES("worker a", "worker b", "a is wanted", "a is wanted still", "b is wanted"),
                   NAMES("b is not", "a is not", "the first is not"));
-    recorded_fini(&recorded);
 }
 
 /* ---- Sampling alone is paused. ---- */
@@ -622,7 +585,6 @@ static int pause_sampling(const char *unused) {
 
 TEST(test_sampling_paused, set_up_folder_and_alarm, tear_down_folder) {
     if (HAS_THREAD_SANITIZER) skip();
-    struct recorded recorded;
     const char *path = temp_folder_file(*state, "group.trace");
     struct member first = member_fork(), other = member_fork();
     assert_int_equal(member_run(&first, start_with_sampler, path), GREC_OK);
@@ -634,12 +596,11 @@ TEST(test_sampling_paused, set_up_folder_and_alarm, tear_down_folder) {
     member_run(&first, await_rounds, NULL);
     member_run(&other, order_mark, "other");
     member_run(&other, await_rounds, NULL);
-    end_and_read(&recorded, &first, &other, path);
-    assert_int_equal(count_samples_after(&recorded, "paused"), 0);
-    assert_int_equal(count_markers(&recorded.profile, "other"), 1);
-    assert_true(recorded.profile.counters.count >= 2);
-    assert_int_equal(recorded.profile.paused_ranges.count, 0);
-    recorded_fini(&recorded);
+    const struct recorded *recorded = end_and_read(&first, &other, path);
+    assert_int_equal(count_samples_after(recorded, "paused"), 0);
+    assert_int_equal(count_markers(&recorded->profile, "other"), 1);
+    assert_true(recorded->profile.counters.count >= 2);
+    assert_int_equal(recorded->profile.paused_ranges.count, 0);
 }
 
 /* ---- Sampling begins and ends in all processes. ---- */
@@ -679,7 +640,6 @@ static int tell_flags(const char *unused) {
 /* The helpers of all processes notice at once that sampling begins. */
 TEST(test_sampling_begins, set_up_folder_and_alarm, tear_down_folder) {
     if (HAS_THREAD_SANITIZER) skip();
-    struct recorded recorded;
     const char *path = temp_folder_file(*state, "group.trace");
     struct member first = member_fork(), joined = member_fork();
     assert_int_equal(run_with_flags(&first, start_with_flags, GREC_HELPER, path), GREC_OK);
@@ -696,9 +656,8 @@ TEST(test_sampling_begins, set_up_folder_and_alarm, tear_down_folder) {
     assert_int_equal(member_run(&first, await_sampling, "1"), 0);
     assert_int_equal(member_run(&joined, await_sampling, "1"), 0);
     member_run(&joined, order_mark, "joined");
-    end_and_read(&recorded, &first, &joined, path);
-    assert_counts(&recorded, NAMES("joined"), NAMES(""));
-    recorded_fini(&recorded);
+    const struct recorded *recorded = end_and_read(&first, &joined, path);
+    assert_counts(recorded, NAMES("joined"), NAMES(""));
 }
 
 static struct member forked;
@@ -779,7 +738,6 @@ static const struct thread *find_tid(const struct profile *profile, int tid) {
 /* A sampler that runs takes up other threads. */
 TEST(test_all_threads, set_up_folder_and_alarm, tear_down_folder) {
     if (HAS_THREAD_SANITIZER) skip();
-    struct recorded recorded;
     const char *path = temp_folder_file(*state, "group.trace");
     struct member first = member_fork(), joined = member_fork();
     assert_int_equal(run_with_flags(&first, start_with_flags, GREC_SAMPLER, path), GREC_OK);
@@ -788,11 +746,10 @@ TEST(test_all_threads, set_up_folder_and_alarm, tear_down_folder) {
     assert_int_equal(run_with_flags(&first, change_flags, GREC_SAMPLER | GREC_ALL_THREADS, ""), GREC_OK);
     while (!(member_run(&joined, tell_flags, NULL) & GREC_ALL_THREADS)) continue;
     int tid = member_run(&joined, sample_with_a_stranger, NULL);
-    end_and_read(&recorded, &first, &joined, path);
-    const struct thread *stranger = find_tid(&recorded.profile, tid);
+    const struct recorded *recorded = end_and_read(&first, &joined, path);
+    const struct thread *stranger = find_tid(&recorded->profile, tid);
     assert_non_null(stranger);
     assert_true(samples_count(&stranger->samples) > 0);
-    recorded_fini(&recorded);
 }
 
 /* ---- A command that is noticed in a signal handler. ---- */
@@ -819,7 +776,6 @@ static int record_with_signals(const char *unused) {
 }
 
 TEST(test_signals, set_up_folder_and_alarm, tear_down_folder) {
-    struct recorded recorded;
     start_recording(*state, "group.trace", no_options);
     struct member one = member_fork();
     struct order order = {.run = record_with_signals};
@@ -832,10 +788,8 @@ TEST(test_signals, set_up_folder_and_alarm, tear_down_folder) {
     }
     assert_int_equal(result, 0);
     assert_int_equal(member_end(&one), 0);
-    stop_and_read(&recorded, *state, "group.trace");
-    assert_nothing_lost(&recorded);
-    assert_true(count_markers(&recorded.profile, "outside") > 0);
-    recorded_fini(&recorded);
+    const struct recorded *recorded = stop_and_read_whole(*state, "group.trace");
+    assert_true(count_markers(&recorded->profile, "outside") > 0);
 }
 
 /* For the address sanitizer: forked processes exit in the middle of a test, which would free its memory later. */

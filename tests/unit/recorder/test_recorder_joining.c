@@ -38,7 +38,6 @@ static void assert_marked_apart(const struct recorded *recorded, const char *fir
 /* ---- Workers that were forked before the start. ---- */
 
 TEST(test_worker_joins, set_up_folder, tear_down_folder) {
-    struct recorded recorded;
     struct member worker = member_fork();
     start_recording(*state, "team.trace", no_options);
     mark("first");
@@ -55,16 +54,13 @@ TEST(test_worker_joins, set_up_folder, tear_down_folder) {
     member_run(&worker, order_mark, "worker again");
     assert_int_equal(member_end(&other), 0);
     assert_int_equal(member_end(&worker), 0);
-    stop_and_read(&recorded, *state, "team.trace");
-    assert_nothing_lost(&recorded);
-    assert_marked_apart(&recorded, "first", "worker");
-    assert_int_equal(count_markers(&recorded.profile, "worker again"), 1);
-    recorded_fini(&recorded);
+    const struct recorded *recorded = stop_and_read_whole(*state, "team.trace");
+    assert_marked_apart(recorded, "first", "worker");
+    assert_int_equal(count_markers(&recorded->profile, "worker again"), 1);
 }
 
 /* A container may see the folder of the trace under another path, and knows no more than that. */
 TEST(test_other_path, set_up_folder, tear_down_folder) {
-    struct recorded recorded;
     char link_path[PATH_MAX], seen_path[PATH_MAX + 16];
     struct member worker = member_fork();
     start_recording(*state, "team.trace", no_options);
@@ -76,14 +72,12 @@ TEST(test_other_path, set_up_folder, tear_down_folder) {
     member_run(&worker, order_mark, "worker");
     assert_int_equal(member_end(&worker), 0);
     unlink(link_path);
-    stop_and_read(&recorded, *state, "team.trace");
-    assert_marked_apart(&recorded, "first", "worker");
-    recorded_fini(&recorded);
+    const struct recorded *recorded = stop_and_read(*state, "team.trace");
+    assert_marked_apart(recorded, "first", "worker");
 }
 
 /* The process that began a recording in memory saves what all have recorded. */
 TEST(test_memory, set_up_folder, tear_down_folder) {
-    struct recorded recorded;
     struct grec_options options = {.storage = GREC_STORAGE_MEMORY, .limit_bytes = 1 << 20};
     struct member worker = member_fork();
     assert_int_equal(grec_start(&options), GREC_OK);
@@ -93,10 +87,9 @@ TEST(test_memory, set_up_folder, tear_down_folder) {
     assert_int_equal(member_end(&worker), 0);
     assert_int_equal(grec_save(temp_folder_file(*state, "memory.trace")), GREC_OK);
     grec_stop();
-    recorded_read(&recorded, temp_folder_file(*state, "memory.trace"));
-    assert_nothing_lost(&recorded);
-    assert_marked_apart(&recorded, "first", "worker");
-    recorded_fini(&recorded);
+    const struct recorded *recorded = recorded_read(temp_folder_file(*state, "memory.trace"));
+    assert_nothing_lost(recorded);
+    assert_marked_apart(recorded, "first", "worker");
 }
 
 static int tell_settings(const char *expected_path) {
@@ -112,16 +105,14 @@ static int tell_settings(const char *expected_path) {
 
 /* Who joins records as the others do. */
 TEST(test_settings, set_up_folder, tear_down_folder) {
-    struct recorded recorded;
     struct member worker = member_fork();
     start_recording(*state, "team.trace", (struct grec_options){.threads = ",Wanted"});
     start_recording(*state, NULL, (struct grec_options){.threads = "wanted by all,wanted"});
     assert_int_equal(member_run(&worker, order_join, own_location()), GREC_OK);
     assert_int_equal(member_run(&worker, tell_settings, temp_folder_file(*state, "team.trace")), 0);
     assert_int_equal(member_end(&worker), 0);
-    stop_and_read(&recorded, *state, "team.trace");
-    assert_int_equal(count_markers(&recorded.profile, "kept"), 1);
-    recorded_fini(&recorded);
+    const struct recorded *recorded = stop_and_read(*state, "team.trace");
+    assert_int_equal(count_markers(&recorded->profile, "kept"), 1);
 }
 
 /* ---- Nothing to join. ---- */
@@ -187,7 +178,6 @@ int flock(int file, int operation) {
 
 /* The other machine, whose clock is another one, can neither join nor replace the trace. */
 TEST(test_another_machine, set_up_folder, tear_down_folder) {
-    struct recorded recorded;
     const char *path = temp_folder_file(*state, "team.trace");
     needs_writable_file = true;
     struct member other = member_fork();
@@ -200,12 +190,11 @@ TEST(test_another_machine, set_up_folder, tear_down_folder) {
     assert_int_equal(member_run(&other, order_tell_recording, NULL), 0);
     mark("after");
     assert_int_equal(member_end(&other), 0);
-    stop_and_read(&recorded, *state, "team.trace");
+    const struct recorded *recorded = stop_and_read(*state, "team.trace");
     needs_writable_file = false;
-    assert_nothing_lost(&recorded);
-    assert_int_equal(count_markers(&recorded.profile, "before"), 1);
-    assert_int_equal(count_markers(&recorded.profile, "after"), 1);
-    recorded_fini(&recorded);
+    assert_nothing_lost(recorded);
+    assert_int_equal(count_markers(&recorded->profile, "before"), 1);
+    assert_int_equal(count_markers(&recorded->profile, "after"), 1);
 }
 
 /* A file that was removed cannot be joined, and those who record into it go on. */
@@ -221,12 +210,10 @@ TEST(test_removed, set_up_folder, tear_down_folder) {
     member_run(&child, order_mark, "child");
     assert_int_equal(member_end(&other), 0);
     assert_int_equal(member_end(&child), 0);
-    struct recorded recorded;
     assert_int_equal(grec_save(temp_folder_file(*state, "saved.trace")), GREC_OK);
-    recorded_read(&recorded, temp_folder_file(*state, "saved.trace"));
-    assert_nothing_lost(&recorded);
-    assert_int_equal(count_markers(&recorded.profile, "child"), 1);
-    recorded_fini(&recorded);
+    const struct recorded *recorded = recorded_read(temp_folder_file(*state, "saved.trace"));
+    assert_nothing_lost(recorded);
+    assert_int_equal(count_markers(&recorded->profile, "child"), 1);
 }
 
 /* ---- Programs that are executed. ---- */
@@ -246,11 +233,9 @@ static int execute(const char *unused) {
 }
 
 static void assert_executed_in(const struct temp_folder *folder, const char *name, size_t count) {
-    struct recorded recorded;
-    recorded_read(&recorded, temp_folder_file(folder, name));
-    assert_nothing_lost(&recorded);
-    assert_int_equal(count_markers(&recorded.profile, "executed"), count);
-    recorded_fini(&recorded);
+    const struct recorded *recorded = recorded_read(temp_folder_file(folder, name));
+    assert_nothing_lost(recorded);
+    assert_int_equal(count_markers(&recorded->profile, "executed"), count);
 }
 
 /* The environment follows the recording. */
@@ -283,14 +268,12 @@ TEST(test_executed, set_up_folder, tear_down_folder) {
 }
 
 TEST(test_executed_in_memory, set_up_folder, tear_down_folder) {
-    struct recorded recorded;
     assert_int_equal(grec_start(&(struct grec_options){.storage = GREC_STORAGE_MEMORY, .limit_bytes = GREC_UNLIMITED}),
                      GREC_OK);
     assert_int_equal(execute(NULL), 1);
     assert_int_equal(grec_save(temp_folder_file(*state, "memory.trace")), GREC_OK);
-    recorded_read(&recorded, temp_folder_file(*state, "memory.trace"));
-    assert_int_equal(count_markers(&recorded.profile, "executed"), 1);
-    recorded_fini(&recorded);
+    const struct recorded *recorded = recorded_read(temp_folder_file(*state, "memory.trace"));
+    assert_int_equal(count_markers(&recorded->profile, "executed"), 1);
 }
 
 extern char **environ;

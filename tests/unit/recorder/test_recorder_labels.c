@@ -29,8 +29,7 @@ static void assert_samples(const struct profile *profile, const char *expected) 
             profile_text_add(got, TEXT("\n"));
         }
     }
-    assert_string_equal(got->bytes, expected);
-    free(got);
+    assert_printed(got, expected);
 }
 
 static const struct thread *only_thread(const struct profile *profile) {
@@ -82,7 +81,6 @@ static int leave_early(int where) {
 }
 
 TEST(test_nesting, set_up_folder, tear_down_folder) {
-    struct recorded recorded;
     start_recording(*state, "nesting.trace", no_options);
     grec_sample();
     {
@@ -105,9 +103,8 @@ TEST(test_nesting, set_up_folder, tear_down_folder) {
     leave_early(2);
     leave_early(3);
     grec_sample();
-    stop_and_read(&recorded, *state, "nesting.trace");
-    assert_nothing_lost(&recorded);
-    assert_samples(&recorded.profile,
+    const struct recorded *recorded = stop_and_read_whole(*state, "nesting.trace");
+    assert_samples(&recorded->profile,
                    "\n"
                    "outer\n"
                    "outer;first\n"
@@ -122,13 +119,11 @@ TEST(test_nesting, set_up_folder, tear_down_folder) {
                    "function;loop\n"
                    "function;loop\n"
                    "\n");
-    recorded_fini(&recorded);
 }
 
 /* Pushes labels by hand, and pushes one struct at several levels. */
 TEST(test_push_and_pop, set_up_folder, tear_down_folder) {
     static struct grec_label label = GREC_LABEL_AT("by hand", NULL, NULL, 0);
-    struct recorded recorded;
     start_recording(*state, "push.trace", no_options);
     grec_label_place first = grec_label_push(&label, NULL);
     grec_label_place second = grec_label_push(&label, "twice");
@@ -140,10 +135,8 @@ TEST(test_push_and_pop, set_up_folder, tear_down_folder) {
     grec_sample();
     grec_label_pop(0);
     grec_sample();
-    stop_and_read(&recorded, *state, "push.trace");
-    assert_nothing_lost(&recorded);
-    assert_samples(&recorded.profile, "by hand;by hand twice\nby hand\n\n\n");
-    recorded_fini(&recorded);
+    const struct recorded *recorded = stop_and_read_whole(*state, "push.trace");
+    assert_samples(&recorded->profile, "by hand;by hand twice\nby hand\n\n\n");
 }
 
 /* ---- Texts, positions, categories. ---- */
@@ -151,7 +144,6 @@ TEST(test_push_and_pop, set_up_folder, tear_down_folder) {
 TEST(test_texts, set_up_folder, tear_down_folder) {
     static struct grec_label nameless = GREC_LABEL_AT(NULL, NULL, NULL, 0);
     static char long_text[GREC_NAME_BYTES_MAX + 2], expected[2048];
-    struct recorded recorded;
     char changing[16] = "one";
     memset(long_text, 'l', GREC_NAME_BYTES_MAX + 1);
     start_recording(*state, "texts.trace", no_options);
@@ -191,16 +183,15 @@ TEST(test_texts, set_up_folder, tear_down_folder) {
         GREC_LABEL_TEXT("long", NULL, long_text + cut);
         grec_sample();
     }
-    stop_and_read(&recorded, *state, "texts.trace");
+    const struct recorded *recorded = stop_and_read(*state, "texts.trace");
     snprintf(expected, sizeof expected,
              "text one\ntext two\nempty\nnone\ntext alone\nof the nameless\n(unknown label)\n(unknown label) text\n"
              "not UTF-8 \\xff\t\xc3\xa9\nlong %.*s\nlong %.*s\nlong %.*s\n",
              GREC_NAME_BYTES_MAX, long_text, GREC_NAME_BYTES_MAX, long_text, GREC_NAME_BYTES_MAX - 1, long_text);
-    assert_samples(&recorded.profile, expected);
-    assert_int_equal(recorded.header.cut_text_count, 1);
-    assert_int_equal(count_of_cause(&recorded.profile.ledger, LEDGER_LOST, "frame whose label"), 2);
-    assert_int_equal(count_of_cause(&recorded.profile.ledger, LEDGER_LOST, ""), 2);
-    recorded_fini(&recorded);
+    assert_samples(&recorded->profile, expected);
+    assert_int_equal(recorded->header.cut_text_count, 1);
+    assert_int_equal(count_of_cause(&recorded->profile.ledger, LEDGER_LOST, "frame whose label"), 2);
+    assert_int_equal(count_of_cause(&recorded->profile.ledger, LEDGER_LOST, ""), 2);
 }
 
 TEST(test_positions_and_categories, set_up_folder, tear_down_folder) {
@@ -208,7 +199,6 @@ TEST(test_positions_and_categories, set_up_folder, tear_down_folder) {
     static struct grec_category subcategory = GREC_SUBCATEGORY("Reading", &category);
     static struct grec_label placed = GREC_LABEL_AT("placed", &subcategory, "src/server.c", 4711);
     static struct grec_label placeless = GREC_LABEL_AT("placeless", &category, NULL, 0);
-    struct recorded recorded;
     start_recording(*state, "positions.trace", no_options);
     grec_label_place outer = grec_label_push(&placed, NULL);
     grec_label_place middle = grec_label_push(&placed, "with a text");
@@ -223,9 +213,8 @@ TEST(test_positions_and_categories, set_up_folder, tear_down_folder) {
         GREC_LABEL("here", NULL);
         grec_sample();
     }
-    stop_and_read(&recorded, *state, "positions.trace");
-    assert_nothing_lost(&recorded);
-    const struct profile *profile = &recorded.profile;
+    const struct recorded *recorded = stop_and_read_whole(*state, "positions.trace");
+    const struct profile *profile = &recorded->profile;
     assert_samples(profile, "placed;placed with a text;placeless\nhere\n");
     for (int above = 1; above <= 2; above++) {
         const struct frame *frame = frame_of(profile, 0, above);
@@ -245,7 +234,6 @@ TEST(test_positions_and_categories, set_up_folder, tear_down_folder) {
     assert_string_equal(file_of(profile, frame), __FILE__);
     assert_int_equal(profile_func_at(profile, frame->func)->line, line);
     assert_true(text_equal(category_of(profile, frame), TEXT("Other")));
-    recorded_fini(&recorded);
 }
 
 /* ---- Scripts. ---- */
@@ -253,7 +241,6 @@ TEST(test_positions_and_categories, set_up_folder, tear_down_folder) {
 TEST(test_scripts, set_up_folder, tear_down_folder) {
     static struct grec_category category = GREC_CATEGORY("JavaScript", GREC_COLOR_YELLOW);
     static struct grec_label script = GREC_LABEL_AT("interpreter", &category, "interpreter.c", 9);
-    struct recorded recorded;
     assert_null(grec_script_push(&script, "f", "f.js", 1, 1));
     start_recording(*state, "scripts.trace", no_options);
     grec_label_place outer = grec_script_push(&script, "main", "main.js", 10, 3);
@@ -276,9 +263,8 @@ TEST(test_scripts, set_up_folder, tear_down_folder) {
     grec_label_pop(outer);
     grec_script_line(0, 1, 1);
     grec_sample();
-    stop_and_read(&recorded, *state, "scripts.trace");
-    assert_nothing_lost(&recorded);
-    const struct profile *profile = &recorded.profile;
+    const struct recorded *recorded = stop_and_read_whole(*state, "scripts.trace");
+    const struct profile *profile = &recorded->profile;
     assert_samples(profile, "main;helper\nmain;helper\nmain;no file;\nmain;native\n\n");
     const struct {
         size_t sample;
@@ -304,7 +290,6 @@ TEST(test_scripts, set_up_folder, tear_down_folder) {
     }
     /* A function is the same one at any line. */
     assert_true(frame_of(profile, 0, 1)->func.index == frame_of(profile, 3, 1)->func.index);
-    recorded_fini(&recorded);
 }
 
 /* ---- Labels beyond the maximum depth. ---- */
@@ -315,7 +300,6 @@ static void check_depth(const struct temp_folder *folder, uint32_t depth_max, bo
     static struct grec_label labels[COUNT_MAX];
     static char names[COUNT_MAX][8];
     grec_label_place pushed[COUNT_MAX];
-    struct recorded recorded;
     uint32_t count = depth_max + BEYOND;
     start_recording(folder, "depth.trace", no_options);
     for (int round = 0; round < 2; round++) {
@@ -333,9 +317,8 @@ static void check_depth(const struct temp_folder *folder, uint32_t depth_max, bo
         }
         grec_sample();
     }
-    stop_and_read(&recorded, folder, "depth.trace");
-    assert_nothing_lost(&recorded);
-    const struct profile *profile = &recorded.profile;
+    const struct recorded *recorded = stop_and_read_whole(folder, "depth.trace");
+    const struct profile *profile = &recorded->profile;
     const struct thread *thread = only_thread(profile);
     size_t row = 0;
     for (int round = 0; round < 2; round++) {
@@ -359,7 +342,6 @@ static void check_depth(const struct temp_folder *folder, uint32_t depth_max, bo
         assert_true(stack_is_none(samples_at(&thread->samples, row++)->stack));
     }
     assert_int_equal(samples_count(&thread->samples), row);
-    recorded_fini(&recorded);
 }
 
 TEST(test_depth, set_up_folder, tear_down_folder) {
@@ -374,7 +356,6 @@ TEST(test_more_than_a_block, set_up_folder, tear_down_folder) {
     static struct grec_label label = GREC_LABEL_AT("deep", NULL, NULL, 0);
     static char text[TEXT_BYTES + 1];
     grec_label_place pushed[DEPTH];
-    struct recorded recorded;
     memset(text, 't', TEXT_BYTES);
     start_recording(*state, "block.trace", (struct grec_options){.chunk_bytes = CHUNK_BYTES, .limit_bytes = 1 << 20});
     for (int i = 0; i < DEPTH; i++) pushed[i] = grec_label_push(&label, text);
@@ -386,9 +367,8 @@ TEST(test_more_than_a_block, set_up_folder, tear_down_folder) {
     GREC_INSTANT("behind", NULL);
     struct grec_status status;
     grec_get_status(&status);
-    stop_and_read(&recorded, *state, "block.trace");
-    assert_nothing_lost(&recorded);
-    const struct profile *profile = &recorded.profile;
+    const struct recorded *recorded = stop_and_read_whole(*state, "block.trace");
+    const struct profile *profile = &recorded->profile;
     stack_id stack = samples_at(&only_thread(profile)->samples, 0)->stack;
     /* A block may use half of a chunk. A stack that accompanies a payload may use half of that. */
     assert_in_range(stack_depth(profile, stack), CHUNK_BYTES / 2 / (TEXT_BYTES + 30) - 1, CHUNK_BYTES / 2 / TEXT_BYTES);
@@ -396,13 +376,11 @@ TEST(test_more_than_a_block, set_up_folder, tear_down_folder) {
                     CHUNK_BYTES / 4 / (TEXT_BYTES + 50) - 1, CHUNK_BYTES / 4 / TEXT_BYTES);
     assert_int_equal(count_markers(profile, "behind"), 1);
     assert_int_equal(status.texts_cut, 3);
-    recorded_fini(&recorded);
 }
 
 /* ---- Pauses, stops and other options. ---- */
 
 TEST(test_pause, set_up_folder, tear_down_folder) {
-    struct recorded recorded;
     start_recording(*state, "pause.trace", no_options);
     {
         GREC_LABEL("from before", NULL);
@@ -428,14 +406,12 @@ TEST(test_pause, set_up_folder, tear_down_folder) {
     }
     grec_resume();
     grec_sample();
-    stop_and_read(&recorded, *state, "pause.trace");
-    assert_nothing_lost(&recorded);
-    assert_samples(&recorded.profile, "from before;until after\nfrom before\nfrom before;over\n\n");
-    recorded_fini(&recorded);
+    const struct recorded *recorded = stop_and_read_whole(*state, "pause.trace");
+    assert_samples(&recorded->profile, "from before;until after\nfrom before\nfrom before;over\n\n");
 }
 
 TEST(test_start_and_stop, set_up_folder, tear_down_folder) {
-    struct recorded recorded;
+    const struct recorded *recorded;
     {
         /* This label was pushed before the start, so the recording has no frame for it. Its pop must not remove
          * another label's frame. */
@@ -446,10 +422,8 @@ TEST(test_start_and_stop, set_up_folder, tear_down_folder) {
         {
             GREC_LABEL("stopped within", NULL);
             grec_sample();
-            stop_and_read(&recorded, *state, "first.trace");
-            assert_nothing_lost(&recorded);
-            assert_samples(&recorded.profile, "inside\ninside;stopped within\n");
-            recorded_fini(&recorded);
+            recorded = stop_and_read_whole(*state, "first.trace");
+            assert_samples(&recorded->profile, "inside\ninside;stopped within\n");
             GREC_LABEL("between recordings", NULL);
             grec_sample();
         }
@@ -464,15 +438,12 @@ TEST(test_start_and_stop, set_up_folder, tear_down_folder) {
         grec_sample();
     }
     grec_sample();
-    stop_and_read(&recorded, *state, "second.trace");
-    assert_nothing_lost(&recorded);
-    assert_samples(&recorded.profile, "inside\ninside;second\ninside\n\n");
-    recorded_fini(&recorded);
+    recorded = stop_and_read_whole(*state, "second.trace");
+    assert_samples(&recorded->profile, "inside\ninside;second\ninside\n\n");
 }
 
 /* Open labels stay open when a recording continues under other options in another file. */
 TEST(test_hand_over, set_up_folder, tear_down_folder) {
-    struct recorded recorded;
     start_recording(*state, NULL, (struct grec_options){.storage = GREC_STORAGE_MEMORY});
     {
         GREC_LABEL("outer", NULL);
@@ -485,11 +456,9 @@ TEST(test_hand_over, set_up_folder, tear_down_folder) {
         grec_sample();
     }
     grec_sample();
-    stop_and_read(&recorded, *state, "renamed.trace");
-    assert_nothing_lost(&recorded);
-    assert_samples(&recorded.profile,
+    const struct recorded *recorded = stop_and_read_whole(*state, "renamed.trace");
+    assert_samples(&recorded->profile,
                    "outer;in memory text\nouter;in memory text\nouter;in memory text;in the file\n\n");
-    recorded_fini(&recorded);
 }
 
 /* ---- Threads. ---- */
@@ -514,7 +483,6 @@ static void *sample_its_own(void *argument) {
 TEST(test_threads, set_up_folder, tear_down_folder) {
     static char names[THREAD_COUNT][16];
     pthread_t threads[THREAD_COUNT];
-    struct recorded recorded;
     GREC_LABEL("the main thread's, from before", NULL);
     start_recording(*state, "threads.trace", no_options);
     GREC_LABEL("the main thread's", NULL);
@@ -523,21 +491,19 @@ TEST(test_threads, set_up_folder, tear_down_folder) {
         assert_int_equal(pthread_create(&threads[i], NULL, sample_its_own, names[i]), 0);
     }
     for (int i = 0; i < THREAD_COUNT; i++) pthread_join(threads[i], NULL);
-    stop_and_read(&recorded, *state, "threads.trace");
-    assert_nothing_lost(&recorded);
+    const struct recorded *recorded = stop_and_read_whole(*state, "threads.trace");
     for (int i = 0; i < THREAD_COUNT; i++) {
-        const struct thread *thread = find_thread(&recorded.profile, names[i]);
+        const struct thread *thread = find_thread(&recorded->profile, names[i]);
         assert_non_null(thread);
         assert_int_equal(samples_count(&thread->samples), ROUND_COUNT);
         for (size_t j = 0; j < ROUND_COUNT; j++) {
             char expected[32];
             snprintf(expected, sizeof expected, "thread %s%s", names[i], j % 2 ? ";odd" : "");
-            assert_stack(&recorded.profile, samples_at(&thread->samples, j)->stack, expected);
+            assert_stack(&recorded->profile, samples_at(&thread->samples, j)->stack, expected);
             assert_int_equal(samples_at(&thread->samples, j)->weight, 1);
         }
     }
-    assert_int_equal(count_of_cause(&recorded.profile.ledger, LEDGER_KEPT, "sample"), THREAD_COUNT * ROUND_COUNT);
-    recorded_fini(&recorded);
+    assert_int_equal(count_of_cause(&recorded->profile.ledger, LEDGER_KEPT, "sample"), THREAD_COUNT * ROUND_COUNT);
 }
 
 /* Ends a thread with labels still pushed. The next thread must not inherit them. */
@@ -550,17 +516,14 @@ static void *leave_labels_open(void *argument) {
 }
 
 TEST(test_labels_left_open, set_up_folder, tear_down_folder) {
-    struct recorded recorded;
     start_recording(*state, "open.trace", no_options);
     for (int i = 0; i < 2; i++) {
         pthread_t thread;
         assert_int_equal(pthread_create(&thread, NULL, leave_labels_open, NULL), 0);
         pthread_join(thread, NULL);
     }
-    stop_and_read(&recorded, *state, "open.trace");
-    assert_nothing_lost(&recorded);
-    assert_samples(&recorded.profile, "\nleft open;left open;left open\n\nleft open;left open;left open\n");
-    recorded_fini(&recorded);
+    const struct recorded *recorded = stop_and_read_whole(*state, "open.trace");
+    assert_samples(&recorded->profile, "\nleft open;left open;left open\n\nleft open;left open;left open\n");
 }
 
 /* ---- Functions that longjmp leaves. ---- */
@@ -600,7 +563,6 @@ __attribute__((noinline)) static void sample_deep_within(int depth) {
 /* The labels of a function that longjmp has left are gone, for samples and for later labels, at any depth. */
 TEST(test_longjmp, set_up_folder, tear_down_folder) {
     enum { JUMP_COUNT = 3 * GREC_LABEL_DEPTH_MAX };
-    struct recorded recorded;
     start_recording(*state, "jumps.trace", no_options);
     {
         GREC_LABEL("main", NULL);
@@ -613,15 +575,12 @@ TEST(test_longjmp, set_up_folder, tear_down_folder) {
         sample_within();
     }
     grec_sample();
-    stop_and_read(&recorded, *state, "jumps.trace");
-    assert_nothing_lost(&recorded);
-    assert_samples(&recorded.profile, "main\nmain;deep after\nmain\nmain;after\n\n");
-    recorded_fini(&recorded);
+    const struct recorded *recorded = stop_and_read_whole(*state, "jumps.trace");
+    assert_samples(&recorded->profile, "main\nmain;deep after\nmain\nmain;after\n\n");
 }
 
 /* A function may catch its own jump, and have labels of its own before and after. */
 TEST(test_longjmp_within_a_function, set_up_folder, tear_down_folder) {
-    struct recorded recorded;
     volatile int count = 0;
     start_recording(*state, "jumps.trace", no_options);
     {
@@ -634,9 +593,8 @@ TEST(test_longjmp_within_a_function, set_up_folder, tear_down_folder) {
         }
         grec_sample();
     }
-    stop_and_read(&recorded, *state, "jumps.trace");
-    assert_samples(&recorded.profile, "before;within\nbefore;within\nbefore;within\nbefore\n");
-    recorded_fini(&recorded);
+    const struct recorded *recorded = stop_and_read(*state, "jumps.trace");
+    assert_samples(&recorded->profile, "before;within\nbefore;within\nbefore;within\nbefore\n");
 }
 
 /* ---- Coroutines. ---- */
@@ -678,7 +636,6 @@ static void start_coroutine(int number) {
 
 /* Each coroutine, and the thread itself, has only its own labels, in whatever order they are pushed and popped. */
 TEST(test_coroutines, set_up_folder, tear_down_folder) {
-    struct recorded recorded;
     skip_coroutines_under_sanitizers();
     start_recording(*state, "coroutines.trace", no_options);
     for (int i = 0; i < COROUTINE_COUNT; i++) start_coroutine(i);
@@ -701,13 +658,11 @@ TEST(test_coroutines, set_up_folder, tear_down_folder) {
         grec_sample();
     }
     grec_sample();
-    stop_and_read(&recorded, *state, "coroutines.trace");
-    assert_nothing_lost(&recorded);
-    assert_samples(&recorded.profile,
+    const struct recorded *recorded = stop_and_read_whole(*state, "coroutines.trace");
+    assert_samples(&recorded->profile,
                    "coroutine one\ncoroutine two\ncoroutine three\nmain;after\n"
                    "coroutine two;again\ncoroutine one;again\ncoroutine one\nmain;elsewhere\ncoroutine three;again\n"
                    "coroutine two\ncoroutine three\nmain\nmain\n\n");
-    recorded_fini(&recorded);
 }
 
 static void enter_and_stay(void) {
@@ -718,7 +673,6 @@ static void enter_and_stay(void) {
 /* If coroutines end within their labels, the thread still has room for others. */
 TEST(test_coroutines_that_end, set_up_folder, tear_down_folder) {
     enum { ENDED_COUNT = 2 * GREC_LABEL_DEPTH_MAX, ROOM_BYTES = 16 * 1024 };
-    struct recorded recorded;
     skip_coroutines_under_sanitizers();
     char *room = malloc((size_t)ENDED_COUNT * ROOM_BYTES);
     assert_non_null(room);
@@ -732,10 +686,8 @@ TEST(test_coroutines_that_end, set_up_folder, tear_down_folder) {
     start_coroutine(1);
     resume(1);
     sample_within();
-    stop_and_read(&recorded, *state, "coroutines.trace");
-    assert_nothing_lost(&recorded);
-    assert_samples(&recorded.profile, "coroutine two\nafter\n");
-    recorded_fini(&recorded);
+    const struct recorded *recorded = stop_and_read_whole(*state, "coroutines.trace");
+    assert_samples(&recorded->profile, "coroutine two\nafter\n");
     free(room);
 }
 
@@ -747,7 +699,6 @@ static void sample_in_handler(int number) {
 /* A handler on an alternate stack interrupts the labels of the thread's own stack. */
 TEST(test_alternate_stack, set_up_folder, tear_down_folder) {
     static char room[64 * 1024];
-    struct recorded recorded;
     stack_t alternate = {.ss_sp = room, .ss_size = sizeof room}, before;
     struct sigaction action = {.sa_handler = sample_in_handler, .sa_flags = SA_ONSTACK}, action_before;
     start_recording(*state, "alternate.trace", no_options);
@@ -760,9 +711,8 @@ TEST(test_alternate_stack, set_up_folder, tear_down_folder) {
     }
     assert_int_equal(sigaction(SIGUSR1, &action_before, NULL), 0);
     assert_int_equal(sigaltstack(&before, NULL), 0);
-    stop_and_read(&recorded, *state, "alternate.trace");
-    assert_samples(&recorded.profile, "interrupted;handler\ninterrupted\n");
-    recorded_fini(&recorded);
+    const struct recorded *recorded = stop_and_read(*state, "alternate.trace");
+    assert_samples(&recorded->profile, "interrupted;handler\ninterrupted\n");
 }
 
 int main(void) { return unit_tests_run(NULL, NULL); }

@@ -24,7 +24,6 @@ static struct grec_status status_now(void) {
 TEST(test_start_and_stop_again_and_again, set_up_folder, tear_down_folder) {
     enum { ROUND_COUNT = 20 };
     for (int round = 0; round < ROUND_COUNT; round++) {
-        struct recorded recorded;
         start_recording(*state, "again.trace", no_options);
         /* Each round after the first one begins with a definition that the previous round did not have. */
         for (int i = 0; i <= round; i++) {
@@ -36,27 +35,24 @@ TEST(test_start_and_stop_again_and_again, set_up_folder, tear_down_folder) {
         record_number((uint64_t)round);
         GREC_LABEL("label", &io);
         grec_sample();
-        stop_and_read(&recorded, *state, "again.trace");
-        assert_nothing_lost(&recorded);
+        const struct recorded *recorded = stop_and_read_whole(*state, "again.trace");
         const struct thread *thread = NULL;
-        const struct marker *marker = find_marker(&recorded.profile, "static", &thread);
+        const struct marker *marker = find_marker(&recorded->profile, "static", &thread);
         assert_true(thread->is_main);
-        assert_true(text_equal(categories_at(&recorded.profile.categories, marker->category)->name, TEXT("I/O")));
-        struct numbers numbers = collect_numbers(&recorded.profile, thread, "number", ROUND_COUNT);
+        assert_true(text_equal(categories_at(&recorded->profile.categories, marker->category)->name, TEXT("I/O")));
+        struct numbers numbers = collect_numbers(&recorded->profile, thread, "number", ROUND_COUNT);
         assert_int_equal(numbers.found_count, 1);
         assert_int_equal(numbers.counts[round], 1);
         free(numbers.counts);
         assert_int_equal(thread->markers.count, (size_t)round + 3);
         assert_int_equal(samples_count(&thread->samples), 1);
-        assert_stack(&recorded.profile, samples_at(&thread->samples, 0)->stack, "label");
-        recorded_fini(&recorded);
+        assert_stack(&recorded->profile, samples_at(&thread->samples, 0)->stack, "label");
     }
 }
 
 TEST(test_defaults, set_up_folder, tear_down_folder) {
     struct temp_folder *folder = *state;
     char before[PATH_MAX], name[NAME_MAX];
-    struct recorded recorded;
     assert_non_null(getcwd(before, sizeof before));
     assert_int_equal(chdir(folder->path), 0);
     assert_int_equal(grec_start(NULL), GREC_OK);
@@ -66,12 +62,11 @@ TEST(test_defaults, set_up_folder, tear_down_folder) {
     snprintf(name, sizeof name, "%s-%d.trace", program_invocation_short_name, getpid());
     assert_string_equal(status.path, temp_folder_file(folder, name));
     assert_int_equal(status.limit_bytes, 128u << 20);
-    stop_and_read(&recorded, folder, name);
-    assert_int_equal(recorded.header.chunk_bytes, 65536);
-    assert_int_equal(recorded.header.creator_pid, getpid());
-    assert_int_equal(count_markers(&recorded.profile, "default"), 1);
-    assert_true(text_equal(recorded.profile.meta.product, text_of(program_invocation_short_name)));
-    recorded_fini(&recorded);
+    const struct recorded *recorded = stop_and_read(folder, name);
+    assert_int_equal(recorded->header.chunk_bytes, 65536);
+    assert_int_equal(recorded->header.creator_pid, getpid());
+    assert_int_equal(count_markers(&recorded->profile, "default"), 1);
+    assert_true(text_equal(recorded->profile.meta.product, text_of(program_invocation_short_name)));
 }
 
 TEST(test_path_patterns, set_up_folder, tear_down_folder) {
@@ -86,11 +81,9 @@ TEST(test_path_patterns, set_up_folder, tear_down_folder) {
 }
 
 TEST(test_product, set_up_folder, tear_down_folder) {
-    struct recorded recorded;
     start_recording(*state, "p.trace", (struct grec_options){.product = "Darkroom"});
-    stop_and_read(&recorded, *state, "p.trace");
-    assert_true(text_equal(recorded.profile.meta.product, TEXT("Darkroom")));
-    recorded_fini(&recorded);
+    const struct recorded *recorded = stop_and_read(*state, "p.trace");
+    assert_true(text_equal(recorded->profile.meta.product, TEXT("Darkroom")));
 }
 
 static bool has_extra(const struct profile *profile, const char *section, const char *label, const char *value) {
@@ -105,7 +98,7 @@ static bool has_extra(const struct profile *profile, const char *section, const 
 
 /* Facts hold for each recording, whether they are set before it or in it. */
 TEST(test_facts, set_up_folder, tear_down_folder) {
-    struct recorded recorded;
+    const struct recorded *recorded;
     char long_text[600];
     memset(long_text, 'x', sizeof long_text - 1);
     long_text[sizeof long_text - 1] = '\0';
@@ -121,17 +114,16 @@ TEST(test_facts, set_up_folder, tear_down_folder) {
             snprintf(long_text, sizeof long_text, "key %d", j);
             grec_set_fact(long_text, "many");
         }
-        stop_and_read(&recorded, *state, "facts.trace");
-        const struct profile_meta *meta = &recorded.profile.meta;
+        recorded = stop_and_read(*state, "facts.trace");
+        const struct profile_meta *meta = &recorded->profile.meta;
         assert_true(text_equal(meta->version, TEXT("1.2.3")));
         assert_true(text_equal(meta->build_id, TEXT("20261122")));
         assert_true(text_equal(meta->configuration.threads, TEXT("main,pool")));
         assert_true(text_equal(meta->configuration.features, TEXT("stackwalk,cpu")));
         assert_int_equal(meta->configuration.capacity_bytes, 128u << 20);
-        assert_true(has_extra(&recorded.profile, "Program", "branch", "main"));
-        assert_true(has_extra(&recorded.profile, "Program", "key 27", "many"));
-        assert_false(has_extra(&recorded.profile, "Program", "key 28", "many")); /* the 33rd key */
-        recorded_fini(&recorded);
+        assert_true(has_extra(&recorded->profile, "Program", "branch", "main"));
+        assert_true(has_extra(&recorded->profile, "Program", "key 27", "many"));
+        assert_false(has_extra(&recorded->profile, "Program", "key 28", "many")); /* the 33rd key */
     }
 }
 
@@ -141,16 +133,14 @@ TEST(test_chunk_bytes_follow_the_limit, set_up_folder, tear_down_folder) {
         uint32_t chunk_bytes;
     } cases[] = {{64u << 10, 4096}, {256u << 10, 4096}, {1u << 20, 16384}, {4u << 20, 65536}, {GREC_UNLIMITED, 65536}};
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
-        struct recorded recorded;
         start_recording(*state, "c.trace", (struct grec_options){.limit_bytes = cases[i].limit_bytes});
         GREC_INSTANT("one", NULL);
         assert_int_equal(status_now().limit_bytes, cases[i].limit_bytes);
-        stop_and_read(&recorded, *state, "c.trace");
-        assert_int_equal(recorded.header.chunk_bytes, cases[i].chunk_bytes);
-        assert_int_equal(recorded.header.limit_bytes,
+        const struct recorded *recorded = stop_and_read(*state, "c.trace");
+        assert_int_equal(recorded->header.chunk_bytes, cases[i].chunk_bytes);
+        assert_int_equal(recorded->header.limit_bytes,
                          cases[i].limit_bytes == GREC_UNLIMITED ? 0 : cases[i].limit_bytes);
-        assert_int_equal(count_markers(&recorded.profile, "one"), 1);
-        recorded_fini(&recorded);
+        assert_int_equal(count_markers(&recorded->profile, "one"), 1);
     }
 }
 
@@ -188,7 +178,6 @@ TEST(test_status, set_up_folder, tear_down_folder) {
 
 TEST(test_calls_out_of_order, set_up_folder, tear_down_folder) {
     struct temp_folder *folder = *state;
-    struct recorded recorded;
     grec_stop();
     grec_pause();
     grec_resume();
@@ -216,19 +205,17 @@ TEST(test_calls_out_of_order, set_up_folder, tear_down_folder) {
     grec_stop();
     grec_resume();
     GREC_INSTANT("stopped", NULL);
-    recorded_read(&recorded, temp_folder_file(folder, "o.trace"));
-    assert_nothing_lost(&recorded);
-    assert_int_equal(count_markers(&recorded.profile, "recorded"), 2);
-    assert_int_equal(count_markers(&recorded.profile, "paused"), 0);
-    assert_int_equal(count_markers(&recorded.profile, "stopped"), 0);
-    assert_int_equal(recorded.profile.paused_ranges.count, 1);
-    recorded_fini(&recorded);
+    const struct recorded *recorded = recorded_read(temp_folder_file(folder, "o.trace"));
+    assert_nothing_lost(recorded);
+    assert_int_equal(count_markers(&recorded->profile, "recorded"), 2);
+    assert_int_equal(count_markers(&recorded->profile, "paused"), 0);
+    assert_int_equal(count_markers(&recorded->profile, "stopped"), 0);
+    assert_int_equal(recorded->profile.paused_ranges.count, 1);
     assert_int_equal(grec_save(temp_folder_file(folder, "none.trace")), GREC_ERROR_STATE);
     assert_int_equal(temp_folder_count(folder), 1);
 }
 
 TEST(test_pause, set_up_folder, tear_down_folder) {
-    struct recorded recorded;
     start_recording(*state, "pause.trace", no_options);
     GREC_INSTANT("before", NULL);
     usleep(2000);
@@ -245,9 +232,9 @@ TEST(test_pause, set_up_folder, tear_down_folder) {
     usleep(1000);
     GREC_INSTANT("after", NULL);
     grec_pause();
-    stop_and_read(&recorded, *state, "pause.trace");
-    const struct profile *profile = &recorded.profile;
-    assert_nothing_lost(&recorded);
+    const struct recorded *recorded = stop_and_read(*state, "pause.trace");
+    const struct profile *profile = &recorded->profile;
+    assert_nothing_lost(recorded);
     assert_int_equal(count_markers(profile, "within"), 0);
     const struct counter *counted = find_counter(profile, "counter");
     assert_non_null(counted);
@@ -266,12 +253,10 @@ TEST(test_pause, set_up_folder, tear_down_folder) {
     if (!last->change) last = column_at(&counted->samples, row - 1); /* the level holds until the end */
     assert_int_equal(last->change, 1);
     assert_true(last->time_ns >= first->end_ns);
-    recorded_fini(&recorded);
 }
 
 /* Any thread may pause a recording, even one that is not recorded itself. */
 TEST(test_pause_by_a_thread_left_out, set_up_folder, tear_down_folder) {
-    struct recorded recorded;
     struct workers workers;
     start_recording(*state, "left-out.trace", (struct grec_options){.threads = "worker"});
     workers_start(&workers);
@@ -282,12 +267,10 @@ TEST(test_pause_by_a_thread_left_out, set_up_folder, tear_down_folder) {
     GREC_INSTANT("left out", NULL);
     workers_wait(&workers, 10);
     workers_end(&workers);
-    stop_and_read(&recorded, *state, "left-out.trace");
-    assert_nothing_lost(&recorded);
-    assert_int_equal(recorded.profile.paused_ranges.count, 1);
-    assert_int_equal(count_markers(&recorded.profile, "left out"), 0);
-    assert_int_equal(((struct process *)column_at(&recorded.profile.processes, 0))->end_ns != TIME_NONE, 1);
-    recorded_fini(&recorded);
+    const struct recorded *recorded = stop_and_read_whole(*state, "left-out.trace");
+    assert_int_equal(recorded->profile.paused_ranges.count, 1);
+    assert_int_equal(count_markers(&recorded->profile, "left out"), 0);
+    assert_int_equal(((struct process *)column_at(&recorded->profile.processes, 0))->end_ns != TIME_NONE, 1);
 }
 
 /* ---- Errors. ---- */
@@ -340,13 +323,10 @@ TEST(test_smallest_and_largest, set_up_folder, tear_down_folder) {
         {.limit_bytes = 65536, .chunk_bytes = 4096, .flags = GREC_NO_CHILDREN},
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
-        struct recorded recorded;
         start_recording(*state, "edge.trace", cases[i]);
         record_number(0);
-        stop_and_read(&recorded, *state, "edge.trace");
-        assert_nothing_lost(&recorded);
-        assert_int_equal(count_markers(&recorded.profile, "number"), 1);
-        recorded_fini(&recorded);
+        const struct recorded *recorded = stop_and_read_whole(*state, "edge.trace");
+        assert_int_equal(count_markers(&recorded->profile, "number"), 1);
     }
 }
 
@@ -398,14 +378,12 @@ TEST(test_error_texts, set_up_folder, tear_down_folder) {
 
 /* A recording replaces an existing file of its name, whatever the file contains. */
 TEST(test_over_an_existing_file, set_up_folder, tear_down_folder) {
-    struct recorded recorded;
     assert_true(file_write(temp_folder_file(*state, "old.trace"), TEXT("something old")));
     start_recording(*state, "old.trace", no_options);
     GREC_INSTANT("new", NULL);
-    stop_and_read(&recorded, *state, "old.trace");
-    assert_int_equal(count_markers(&recorded.profile, "new"), 1);
+    const struct recorded *recorded = stop_and_read(*state, "old.trace");
+    assert_int_equal(count_markers(&recorded->profile, "new"), 1);
     assert_int_equal(temp_folder_count(*state), 1);
-    recorded_fini(&recorded);
 }
 
 static void assert_mode(const char *path, mode_t expected) {
@@ -455,7 +433,6 @@ static const struct hand_over hand_overs[] = {
 static void go_on_with(struct temp_folder *folder, const struct hand_over *hand_over, size_t number) {
     struct grec_options first = hand_over->first, second = hand_over->second;
     struct workers workers;
-    struct recorded recorded;
     first.path = temp_folder_file(folder, "first.trace");
     if (hand_over->has_new_path) second.path = temp_folder_file(folder, "second.trace");
     const char *last_path = hand_over->has_new_path ? second.path : first.path;
@@ -475,18 +452,17 @@ static void go_on_with(struct temp_folder *folder, const struct hand_over *hand_
     }
     grec_stop();
     assert_int_equal(temp_folder_count(folder), 1);
-    recorded_read(&recorded, last_path);
-    assert_nothing_lost(&recorded);
-    assert_workers_but(&recorded, before, hand_over->is_rename ? before : after, end);
+    const struct recorded *recorded = recorded_read(last_path);
+    assert_nothing_lost(recorded);
+    assert_workers_but(recorded, before, hand_over->is_rename ? before : after, end);
     struct numbers numbers =
-        collect_numbers(&recorded.profile, find_thread(&recorded.profile, "lifecycle"), "number", 2);
+        collect_numbers(&recorded->profile, find_thread(&recorded->profile, "lifecycle"), "number", 2);
     assert_numbers(&numbers, 0, 2);
     free(numbers.counts);
-    assert_int_equal(recorded.header.recycled_chunk_count, 0);
-    assert_int_equal(recorded.profile.paused_ranges.count, hand_over->is_rename ? 0 : 1);
+    assert_int_equal(recorded->header.recycled_chunk_count, 0);
+    assert_int_equal(recorded->profile.paused_ranges.count, hand_over->is_rename ? 0 : 1);
     for (int i = 0; i < WORKER_COUNT; i++)
-        assert_int_equal(count_threads(&recorded.profile, workers.workers[i].name), 1);
-    recorded_fini(&recorded);
+        assert_int_equal(count_threads(&recorded->profile, workers.workers[i].name), 1);
     unlink(last_path);
 }
 
@@ -499,7 +475,6 @@ TEST(test_going_on_under_other_options, set_up_folder, tear_down_folder) {
 /* A recording continues under a limit that is too low for its events. The oldest events are dropped and counted. */
 TEST(test_going_on_with_less, set_up_folder, tear_down_folder) {
     enum { EVENT_COUNT = 200000 };
-    struct recorded recorded;
     start_recording(*state, "less.trace", (struct grec_options){.limit_bytes = 8u << 20, .chunk_bytes = 16384});
     for (uint64_t i = 0; i < EVENT_COUNT; i++) record_number(i);
     uint64_t size_before = status_now().size_bytes;
@@ -510,20 +485,18 @@ TEST(test_going_on_with_less, set_up_folder, tear_down_folder) {
     assert_true(status.chunks_recycled > 0);
     assert_int_equal(status.limit_bytes, less.limit_bytes);
     record_number(EVENT_COUNT);
-    stop_and_read(&recorded, *state, "less.trace");
+    const struct recorded *recorded = stop_and_read(*state, "less.trace");
     assert_true(file_size_of(temp_folder_file(*state, "less.trace")) <= less.limit_bytes);
-    struct numbers numbers = collect_numbers(&recorded.profile, NULL, "number", EVENT_COUNT + 1);
+    struct numbers numbers = collect_numbers(&recorded->profile, NULL, "number", EVENT_COUNT + 1);
     uint64_t first = first_of_tail(&numbers);
     assert_true(first > 0 && first < EVENT_COUNT);
     assert_int_equal(numbers.found_count, EVENT_COUNT + 1 - first);
     free(numbers.counts);
-    assert_true(recorded.header.complete_from_ticks > recorded.header.start_ticks);
-    recorded_fini(&recorded);
+    assert_true(recorded->header.complete_from_ticks > recorded->header.start_ticks);
 }
 
 TEST(test_going_on_that_fails, set_up_folder, tear_down_folder) {
     struct temp_folder *folder = *state;
-    struct recorded recorded;
     const struct grec_options cases[] = {
         {.path = folder->path},
         {.path = "/dev/null"},
@@ -545,18 +518,15 @@ TEST(test_going_on_that_fails, set_up_folder, tear_down_folder) {
         record_number(2 * i + 1);
     }
     assert_int_equal(grec_start(NULL), GREC_OK);
-    stop_and_read(&recorded, folder, "goes-on.trace");
-    assert_nothing_lost(&recorded);
-    struct numbers numbers = collect_numbers(&recorded.profile, NULL, "number", (uint64_t)2 * CASE_COUNT);
+    const struct recorded *recorded = stop_and_read_whole(folder, "goes-on.trace");
+    struct numbers numbers = collect_numbers(&recorded->profile, NULL, "number", (uint64_t)2 * CASE_COUNT);
     assert_numbers(&numbers, 0, (uint64_t)2 * CASE_COUNT);
     free(numbers.counts);
     assert_int_equal(temp_folder_count(folder), 1);
-    recorded_fini(&recorded);
 }
 
 /* A paused recording stays paused when it continues under other options. */
 TEST(test_going_on_while_paused, set_up_folder, tear_down_folder) {
-    struct recorded recorded;
     start_recording(*state, "paused.trace", no_options);
     record_number(0);
     grec_pause();
@@ -566,19 +536,17 @@ TEST(test_going_on_while_paused, set_up_folder, tear_down_folder) {
     record_number(1);
     grec_resume();
     record_number(2);
-    stop_and_read(&recorded, *state, "paused.trace");
-    struct numbers numbers = collect_numbers(&recorded.profile, NULL, "number", 3);
+    const struct recorded *recorded = stop_and_read(*state, "paused.trace");
+    struct numbers numbers = collect_numbers(&recorded->profile, NULL, "number", 3);
     assert_int_equal(numbers.counts[0], 1);
     assert_int_equal(numbers.counts[1], 0);
     assert_int_equal(numbers.counts[2], 1);
     free(numbers.counts);
-    assert_int_equal(recorded.profile.paused_ranges.count, 1);
-    recorded_fini(&recorded);
+    assert_int_equal(recorded->profile.paused_ranges.count, 1);
 }
 
 /* The thread filter is applied again when a recording continues under other options. */
 TEST(test_going_on_with_other_threads, set_up_folder, tear_down_folder) {
-    struct recorded recorded;
     grec_thread_register("alpha");
     start_recording(*state, "threads.trace", (struct grec_options){.threads = "beta"});
     record_number(0);
@@ -588,24 +556,21 @@ TEST(test_going_on_with_other_threads, set_up_folder, tear_down_folder) {
     record_number(2);
     assert_int_equal(grec_start(&(struct grec_options){.threads = "gamma,pha"}), GREC_OK);
     record_number(3);
-    stop_and_read(&recorded, *state, "threads.trace");
+    const struct recorded *recorded = stop_and_read(*state, "threads.trace");
     grec_thread_unregister();
-    struct numbers numbers = collect_numbers(&recorded.profile, NULL, "number", 4);
+    struct numbers numbers = collect_numbers(&recorded->profile, NULL, "number", 4);
     assert_int_equal(numbers.counts[0], 0);
     assert_int_equal(numbers.counts[1], 1);
     assert_int_equal(numbers.counts[2], 0);
     assert_int_equal(numbers.counts[3], 1);
     free(numbers.counts);
-    recorded_fini(&recorded);
 }
 
 TEST(test_going_on_under_another_product, set_up_folder, tear_down_folder) {
-    struct recorded recorded;
     start_recording(*state, "product.trace", (struct grec_options){.product = "First"});
     assert_int_equal(grec_start(&(struct grec_options){.product = "Second"}), GREC_OK);
-    stop_and_read(&recorded, *state, "product.trace");
-    assert_true(text_equal(recorded.profile.meta.product, TEXT("Second")));
-    recorded_fini(&recorded);
+    const struct recorded *recorded = stop_and_read(*state, "product.trace");
+    assert_true(text_equal(recorded->profile.meta.product, TEXT("Second")));
 }
 
 /* The thread sanitizer sees in few turns what the threads share. */
@@ -627,7 +592,6 @@ static void *start_and_save(void *argument) {
 TEST(test_all_at_once, set_up_folder, tear_down_folder) {
     struct temp_folder *folder = *state;
     struct workers workers;
-    struct recorded recorded;
     pthread_t other;
     start_recording(folder, "all.trace", no_options);
     workers_start(&workers);
@@ -643,8 +607,7 @@ TEST(test_all_at_once, set_up_folder, tear_down_folder) {
     workers_end(&workers);
     record_number(7);
     grec_stop();
-    recorded_read(&recorded, temp_folder_file(folder, "copy.trace"));
-    recorded_fini(&recorded);
+    recorded_read(temp_folder_file(folder, "copy.trace"));
 }
 
 /* Stops a recording while threads record, start and end. Every event whose call had returned must be in the trace. */
@@ -656,15 +619,13 @@ static void *record_and_end(void *argument) {
 TEST(test_stop_while_threads_come_and_go, set_up_folder, tear_down_folder) {
     for (int round = 0; round < COME_AND_GO_COUNT; round++) {
         enum { COUNT = 8 };
-        struct recorded recorded;
         pthread_t threads[COUNT];
         start_recording(*state, "come-and-go.trace", no_options);
         for (int i = 0; i < COUNT; i++) assert_int_equal(pthread_create(&threads[i], NULL, record_and_end, NULL), 0);
         if (round % 2) grec_pause();
-        stop_and_read(&recorded, *state, "come-and-go.trace");
+        const struct recorded *recorded = stop_and_read(*state, "come-and-go.trace");
         for (int i = 0; i < COUNT; i++) pthread_join(threads[i], NULL);
-        assert_nothing_lost(&recorded);
-        recorded_fini(&recorded);
+        assert_nothing_lost(recorded);
     }
 }
 
@@ -698,25 +659,23 @@ TEST(test_save_memory_while_others_record, set_up_folder, tear_down_folder) {
     }
     struct workers_mark end = workers_end(&workers);
     assert_int_equal(temp_folder_count(folder), SAVE_COUNT);
-    struct recorded recorded;
+    const struct recorded *recorded;
     for (int i = 0; i < SAVE_COUNT; i++) {
-        recorded_read(&recorded, copy_path(folder, i));
-        assert_nothing_lost(&recorded);
+        recorded = recorded_read(copy_path(folder, i));
+        assert_nothing_lost(recorded);
         for (int k = 0; k < WORKER_COUNT; k++) {
-            struct numbers numbers = numbers_of_worker(&recorded, k, after[i].done_counts[k] + 2);
+            struct numbers numbers = numbers_of_worker(recorded, k, after[i].done_counts[k] + 2);
             assert_numbers(&numbers, 0, before[i].done_counts[k]);
             free(numbers.counts);
         }
-        recorded_fini(&recorded);
     }
     grec_stop();
     /* A recording in memory can still be saved after it has been stopped. */
     assert_int_equal(grec_save(NULL), GREC_OK);
     assert_int_equal(grec_save(temp_folder_file(folder, "other.trace")), GREC_OK);
-    recorded_read(&recorded, temp_folder_file(folder, "other.trace"));
-    assert_nothing_lost(&recorded);
-    assert_workers_but(&recorded, end, end, end);
-    recorded_fini(&recorded);
+    recorded = recorded_read(temp_folder_file(folder, "other.trace"));
+    assert_nothing_lost(recorded);
+    assert_workers_but(recorded, end, end, end);
 }
 
 /* Records events with new names while copies are saved. An event in a copy must never lack its name. */
@@ -747,29 +706,24 @@ TEST(test_save_while_names_are_new, set_up_folder, tear_down_folder) {
     atomic_store(&is_told_to_end, true);
     pthread_join(thread, NULL);
     for (int i = 0; i < SAVE_COUNT; i++) {
-        struct recorded recorded;
-        recorded_read(&recorded, copy_path(folder, i));
-        assert_nothing_lost(&recorded);
-        recorded_fini(&recorded);
+        const struct recorded *recorded = recorded_read(copy_path(folder, i));
+        assert_nothing_lost(recorded);
     }
 }
 
 TEST(test_save_of_a_file, set_up_folder, tear_down_folder) {
     struct temp_folder *folder = *state;
-    struct recorded recorded;
     start_recording(folder, "file.trace", no_options);
     record_number(0);
     assert_int_equal(grec_save(NULL), GREC_ERROR_OPTIONS);
     assert_true(file_write(temp_folder_file(folder, "copy.trace"), TEXT("something old")));
     assert_int_equal(grec_save(temp_folder_file(folder, "copy.trace")), GREC_OK);
     record_number(1);
-    recorded_read(&recorded, temp_folder_file(folder, "copy.trace"));
-    assert_nothing_lost(&recorded);
-    assert_int_equal(count_markers(&recorded.profile, "number"), 1);
-    recorded_fini(&recorded);
-    stop_and_read(&recorded, folder, "file.trace");
-    assert_int_equal(count_markers(&recorded.profile, "number"), 2);
-    recorded_fini(&recorded);
+    const struct recorded *recorded = recorded_read(temp_folder_file(folder, "copy.trace"));
+    assert_nothing_lost(recorded);
+    assert_int_equal(count_markers(&recorded->profile, "number"), 1);
+    recorded = stop_and_read(folder, "file.trace");
+    assert_int_equal(count_markers(&recorded->profile, "number"), 2);
     assert_int_equal(grec_save(temp_folder_file(folder, "late.trace")), GREC_ERROR_STATE);
     assert_int_equal(temp_folder_count(folder), 2);
 }
@@ -782,12 +736,9 @@ TEST(test_save_over_the_file_itself, set_up_folder, tear_down_folder) {
     enum grec_error error = grec_save(temp_folder_file(folder, "itself.trace"));
     assert_int_equal(errno, EINVAL);
     record_number(1);
-    struct recorded recorded;
-    stop_and_read(&recorded, folder, "itself.trace");
-    assert_nothing_lost(&recorded);
-    assert_int_equal(count_markers(&recorded.profile, "number"), 2);
+    const struct recorded *recorded = stop_and_read_whole(folder, "itself.trace");
+    assert_int_equal(count_markers(&recorded->profile, "number"), 2);
     assert_int_equal(error, GREC_ERROR_STORAGE);
-    recorded_fini(&recorded);
 }
 
 TEST(test_save_to_where_it_cannot, set_up_folder, tear_down_folder) {
@@ -808,10 +759,8 @@ TEST(test_save_to_where_it_cannot, set_up_folder, tear_down_folder) {
         assert_int_equal(grec_is_recording(), 1);
         assert_int_equal(grec_save(pattern), GREC_OK);
         snprintf(name, sizeof name, "%d.trace", getpid());
-        struct recorded recorded;
-        recorded_read(&recorded, temp_folder_file(folder, name));
-        assert_int_equal(count_markers(&recorded.profile, "number"), 1);
-        recorded_fini(&recorded);
+        const struct recorded *recorded = recorded_read(temp_folder_file(folder, name));
+        assert_int_equal(count_markers(&recorded->profile, "number"), 1);
         grec_stop();
         struct stat status;
         assert_int_equal(stat("/dev/null", &status), 0);
@@ -822,17 +771,14 @@ TEST(test_save_to_where_it_cannot, set_up_folder, tear_down_folder) {
 
 /* Starting another recording discards the recording in memory. */
 TEST(test_memory_then_another, set_up_folder, tear_down_folder) {
-    struct recorded recorded;
     start_recording(*state, "memory.trace", (struct grec_options){.storage = GREC_STORAGE_MEMORY});
     GREC_INSTANT("in memory", NULL);
     grec_stop();
     start_recording(*state, "file.trace", no_options);
     GREC_INSTANT("in a file", NULL);
-    stop_and_read(&recorded, *state, "file.trace");
-    assert_nothing_lost(&recorded);
-    assert_int_equal(count_markers(&recorded.profile, "in memory"), 0);
-    assert_int_equal(count_markers(&recorded.profile, "in a file"), 1);
-    recorded_fini(&recorded);
+    const struct recorded *recorded = stop_and_read_whole(*state, "file.trace");
+    assert_int_equal(count_markers(&recorded->profile, "in memory"), 0);
+    assert_int_equal(count_markers(&recorded->profile, "in a file"), 1);
     assert_int_equal(grec_save(NULL), GREC_ERROR_STATE);
     assert_int_equal(temp_folder_count(*state), 1);
 }

@@ -92,7 +92,6 @@ static void assert_all_formats(const struct profile *profile, const char *marker
         GREC_LIST(list_texts, 3), GREC_TABLE(cells, 6)
 
 TEST(test_every_format, set_up_folder, tear_down_folder) {
-    struct recorded recorded;
     static struct grec_marker marker = GREC_MARKER("function", NULL, &all_type);
     start_recording(*state, "formats.trace", no_options);
     grec_time time = record_anchor();
@@ -107,14 +106,14 @@ TEST(test_every_format, set_up_folder, tear_down_folder) {
         grec_add_named_marker("with stack", NULL, &all_type, &(struct grec_marker_options){.with_stack = 1}, values,
                               FORMAT_COUNT);
     }
-    stop_and_read(&recorded, *state, "formats.trace");
-    assert_nothing_lost(&recorded);
+    const struct recorded *recorded = stop_and_read_whole(*state, "formats.trace");
     static const char *const names[] = {"instant macro", "interval macro", "function", "named", "with stack"};
     for (size_t i = 0; i < COUNT_OF(names); i++) {
-        assert_all_formats(&recorded.profile, names[i]);
-        assert_int_equal(count_markers(&recorded.profile, names[i]), 2);
+        assert_all_formats(&recorded->profile, names[i]);
+        assert_int_equal(count_markers(&recorded->profile, names[i]), 2);
     }
-    const struct marker_schema *schema = schema_of(&recorded.profile, find_marker(&recorded.profile, "function", NULL));
+    const struct marker_schema *schema =
+        schema_of(&recorded->profile, find_marker(&recorded->profile, "function", NULL));
     assert_int_equal(schema->field_count, FORMAT_COUNT);
     static const char *const format_names[] = {
         "string",     "url",     "file-path", "sanitized-string", "unique-string", "flow-id",     "terminating-flow-id",
@@ -128,7 +127,6 @@ TEST(test_every_format, set_up_folder, tear_down_folder) {
             assert_string_equal(marker_format_name(schema->fields[i].format), format_names[i]);
         assert_true(text_equal(schema->fields[i].key, text_of(all_fields[i].key)));
     }
-    recorded_fini(&recorded);
 }
 
 /* Records numbers with short and with long encodings, by the calls that programs normally use. */
@@ -142,7 +140,6 @@ TEST(test_numbers, set_up_folder, tear_down_folder) {
                                        8191,    8192,    -8193,   INT32_MAX, INT32_MIN, INT64_MAX, INT64_MIN,
                                        1 << 20, 1 << 21, 1 << 28, 1ll << 35, 1ll << 42, 1ll << 49, 1ll << 56};
     static const double reals[] = {0, -0.0, 0.5, 1e300, -1e-300, 0.1};
-    struct recorded recorded;
     start_recording(*state, "numbers.trace", no_options);
     for (size_t i = 0; i < COUNT_OF(integers); i++) {
         const struct grec_value values[] = {GREC_INT(integers[i]), GREC_UINT(integers[i]),
@@ -152,9 +149,8 @@ TEST(test_numbers, set_up_folder, tear_down_folder) {
         grec_interval_start(&marker, values, 3);
         grec_interval_end(&marker, values, 3);
     }
-    stop_and_read(&recorded, *state, "numbers.trace");
-    assert_nothing_lost(&recorded);
-    const struct profile *profile = &recorded.profile;
+    const struct recorded *recorded = stop_and_read_whole(*state, "numbers.trace");
+    const struct profile *profile = &recorded->profile;
     const struct marker *row = NULL;
     static const uint8_t phases[] = {MARKER_INSTANT,  MARKER_INSTANT,        MARKER_INSTANT,     MARKER_INSTANT,
                                      MARKER_INTERVAL, MARKER_INTERVAL_START, MARKER_INTERVAL_END};
@@ -177,7 +173,6 @@ TEST(test_numbers, set_up_folder, tear_down_folder) {
                 assert_true(marker_value_real_of(value_of(profile, row, 2).number) == reals[i % COUNT_OF(reals)]);
         }
     assert_null(next_marker(profile, "numbers", row, NULL));
-    recorded_fini(&recorded);
 }
 
 /* ---- Values whose kind does not match the field. ---- */
@@ -221,7 +216,6 @@ TEST(test_every_kind_for_every_format, set_up_folder, tear_down_folder) {
     static struct grec_string string = GREC_STRING_OF("s");
     static const char *const texts[] = {"x"};
     const struct grec_value cells[] = {GREC_TEXT("y")};
-    struct recorded recorded;
     start_recording(*state, "kinds.trace", no_options);
     grec_time time = record_anchor();
     /* A second field follows each value, to check that the reader finds where the value ends. */
@@ -245,8 +239,8 @@ TEST(test_every_kind_for_every_format, set_up_folder, tear_down_folder) {
             expected_lost_count += conversions[format][kind][0] == '!';
         }
     }
-    stop_and_read(&recorded, *state, "kinds.trace");
-    const struct profile *profile = &recorded.profile;
+    const struct recorded *recorded = stop_and_read(*state, "kinds.trace");
+    const struct profile *profile = &recorded->profile;
     for (uint32_t format = 0; format < FORMAT_COUNT; format++) {
         const struct marker *marker = NULL;
         for (int kind = 0; kind < KIND_COUNT; kind++) {
@@ -262,10 +256,9 @@ TEST(test_every_kind_for_every_format, set_up_folder, tear_down_folder) {
             free(got);
         }
     }
-    assert_int_equal(cause_count(&recorded, LEDGER_LOST, "value that "), expected_lost_count);
-    assert_int_equal(lost_count(&recorded), expected_lost_count);
-    assert_int_equal(recorded.header.mismatched_value_count, 0);
-    recorded_fini(&recorded);
+    assert_int_equal(cause_count(recorded, LEDGER_LOST, "value that "), expected_lost_count);
+    assert_int_equal(lost_count(recorded), expected_lost_count);
+    assert_int_equal(recorded->header.mismatched_value_count, 0);
 }
 
 /* ---- Too many values, too few values, no values. ---- */
@@ -280,7 +273,6 @@ TEST(test_counts_of_values, set_up_folder, tear_down_folder) {
         "Pair{a=-,b=-}", "Pair{a=1,b=-}",       "Pair{a=1,b=\"two\"}", "Pair{a=1,b=\"two\"}", "Pair{a=1,b=\"two\"}",
         "Pair{a=-,b=-}", "Pair{a=-,b=\"two\"}", "Pair{a=-,b=-}",       "Pair{a=1,b=-}",       "Pair{a=1,b=-}",
     };
-    struct recorded recorded;
     start_recording(*state, "counts.trace", no_options);
     const struct grec_value values[] = {GREC_INT(1), GREC_TEXT("two"), GREC_INT(3), GREC_TEXT("four")};
     for (size_t count = 0; count <= 4; count++) grec_instant(&pair_marker, values, count);
@@ -298,28 +290,25 @@ TEST(test_counts_of_values, set_up_folder, tear_down_folder) {
     GREC_INSTANT_WITH("without a type", NULL, NULL, GREC_INT(1), GREC_INT(2), GREC_INT(3));
     struct grec_status status;
     grec_get_status(&status);
-    stop_and_read(&recorded, *state, "counts.trace");
+    const struct recorded *recorded = stop_and_read(*state, "counts.trace");
     const struct marker *marker = NULL;
     for (size_t i = 0; i < COUNT_OF(expected); i++) {
-        marker = next_marker(&recorded.profile, "pair", marker, NULL);
+        marker = next_marker(&recorded->profile, "pair", marker, NULL);
         assert_non_null(marker);
-        struct profile_text *got = payload_text(&recorded.profile, marker);
-        assert_string_equal(got->bytes, expected[i]);
-        free(got);
+        assert_printed(payload_text(&recorded->profile, marker), expected[i]);
     }
-    assert_payload(&recorded.profile, "without a type", "");
+    assert_payload(&recorded->profile, "without a type", "");
     assert_int_equal(status.values_mismatched, 1 + 2 + 3);
-    assert_int_equal(recorded.header.mismatched_value_count, 1 + 2 + 3);
-    assert_int_equal(cause_count(&recorded, LEDGER_LOST, "value beyond the fields"), 1 + 2 + 3);
-    assert_int_equal(lost_count(&recorded), 1 + 2 + 3);
+    assert_int_equal(recorded->header.mismatched_value_count, 1 + 2 + 3);
+    assert_int_equal(cause_count(recorded, LEDGER_LOST, "value beyond the fields"), 1 + 2 + 3);
+    assert_int_equal(lost_count(recorded), 1 + 2 + 3);
     size_t said_count = 0;
-    for (size_t i = 0; i < recorded.profile.profiling_log.count; i++) {
-        const struct log_line *line = column_at(&recorded.profile.profiling_log, i);
+    for (size_t i = 0; i < recorded->profile.profiling_log.count; i++) {
+        const struct log_line *line = column_at(&recorded->profile.profiling_log, i);
         said_count += text_equal(line->text, TEXT("values beyond the fields of the marker's type are left out, "
                                                   "first of the marker pair"));
     }
     assert_int_equal(said_count, 1);
-    recorded_fini(&recorded);
 }
 
 /* ---- Invalid types. ---- */
@@ -345,7 +334,6 @@ TEST(test_types, set_up_folder, tear_down_folder) {
     static struct grec_marker_type equal_pair = GREC_MARKER_TYPE("Pair", pair_fields);
     static struct grec_field strange_fields[] = {GREC_FIELD("s", NULL, 99), GREC_FIELD("n", NULL, GREC_FORMAT_INTEGER)};
     static struct grec_marker_type strange = GREC_MARKER_TYPE("Strange", strange_fields);
-    struct recorded recorded;
     start_recording(*state, "types.trace", no_options);
     GREC_INSTANT_WITH("keys", NULL, &keys_type, GREC_INT(1), GREC_INT(2), GREC_INT(3), GREC_INT(4));
     GREC_INSTANT_WITH("nameless", NULL, &nameless, GREC_INT(1));
@@ -359,8 +347,8 @@ TEST(test_types, set_up_folder, tear_down_folder) {
     GREC_INSTANT_WITH("other pair", NULL, &other_pair, GREC_INT(2));
     GREC_INSTANT_WITH("equal pair", NULL, &equal_pair, GREC_INT(3), GREC_TEXT("b"));
     GREC_INSTANT_WITH("strange", NULL, &strange, GREC_TEXT("as a text"), GREC_INT(5));
-    stop_and_read(&recorded, *state, "types.trace");
-    const struct profile *profile = &recorded.profile;
+    const struct recorded *recorded = stop_and_read(*state, "types.trace");
+    const struct profile *profile = &recorded->profile;
     assert_payload(profile, "keys", "Keys{k=1,k 2=2,type_=3,=4}");
     assert_payload(profile, "nameless", "");
     assert_payload(profile, "fieldless", "Fieldless");
@@ -373,9 +361,8 @@ TEST(test_types, set_up_folder, tear_down_folder) {
     assert_payload(profile, "other pair", "Pair 2{z=2}");
     assert_payload(profile, "equal pair", "Pair{a=3,b=\"b\"}");
     assert_payload(profile, "strange", "Strange{s=\"as a text\",n=5}");
-    assert_int_equal(recorded.header.mismatched_value_count, 1 + 2);
-    assert_int_equal(lost_count(&recorded), 1 + 2);
-    recorded_fini(&recorded);
+    assert_int_equal(recorded->header.mismatched_value_count, 1 + 2);
+    assert_int_equal(lost_count(recorded), 1 + 2);
 }
 
 /* Fields beyond the limit are left out, and their values are counted as lost. */
@@ -386,7 +373,6 @@ TEST(test_many_fields, set_up_folder, tear_down_folder) {
     static struct grec_marker_type type = {.name = "Many", .fields = fields, .field_count = COUNT};
     static struct grec_marker marker = GREC_MARKER("many", NULL, &type);
     struct grec_value values[COUNT];
-    struct recorded recorded;
     for (int i = 0; i < COUNT; i++) {
         snprintf(keys[i], sizeof keys[i], "k%d", i);
         fields[i] = (struct grec_field){.key = keys[i], .format = GREC_FORMAT_INTEGER};
@@ -395,18 +381,17 @@ TEST(test_many_fields, set_up_folder, tear_down_folder) {
     start_recording(*state, "many.trace", no_options);
     grec_instant(&marker, values, COUNT);
     grec_instant(&marker, values, GREC_FIELD_COUNT_MAX);
-    stop_and_read(&recorded, *state, "many.trace");
+    const struct recorded *recorded = stop_and_read(*state, "many.trace");
     const struct marker *row = NULL;
     for (int i = 0; i < 2; i++) {
-        row = next_marker(&recorded.profile, "many", row, NULL);
+        row = next_marker(&recorded->profile, "many", row, NULL);
         assert_non_null(row);
-        assert_int_equal(schema_of(&recorded.profile, row)->field_count, GREC_FIELD_COUNT_MAX);
+        assert_int_equal(schema_of(&recorded->profile, row)->field_count, GREC_FIELD_COUNT_MAX);
         for (uint32_t j = 0; j < GREC_FIELD_COUNT_MAX; j++)
-            assert_int_equal(value_of(&recorded.profile, row, j).number.mantissa, j * j);
+            assert_int_equal(value_of(&recorded->profile, row, j).number.mantissa, j * j);
     }
-    assert_int_equal(recorded.header.mismatched_value_count, 3);
-    assert_int_equal(lost_count(&recorded), 3);
-    recorded_fini(&recorded);
+    assert_int_equal(recorded->header.mismatched_value_count, 3);
+    assert_int_equal(lost_count(recorded), 3);
 }
 
 /* Checks all attributes of a type that describe how the viewer shows it. */
@@ -430,13 +415,11 @@ TEST(test_schema, set_up_folder, tear_down_folder) {
                                            .graph_count = COUNT_OF(graphs),
                                            .display = GREC_DISPLAY_CHART | GREC_DISPLAY_STACK_CHART,
                                            .is_stack_based = 1};
-    struct recorded recorded;
     start_recording(*state, "schema.trace", no_options);
     GREC_INSTANT_WITH("shown", NULL, &type, GREC_INT(1), GREC_TEXT("red"), GREC_REAL(0.5));
-    stop_and_read(&recorded, *state, "schema.trace");
-    assert_nothing_lost(&recorded);
-    assert_payload(&recorded.profile, "shown", "Shown{count=1,colour=\"red\",bare=0.5}");
-    const struct marker_schema *schema = schema_of(&recorded.profile, find_marker(&recorded.profile, "shown", NULL));
+    const struct recorded *recorded = stop_and_read_whole(*state, "schema.trace");
+    assert_payload(&recorded->profile, "shown", "Shown{count=1,colour=\"red\",bare=0.5}");
+    const struct marker_schema *schema = schema_of(&recorded->profile, find_marker(&recorded->profile, "shown", NULL));
     assert_true(text_equal(schema->description, TEXT("What it is")));
     assert_true(text_equal(schema->chart_label, TEXT("{marker.data.count} in the chart")));
     assert_true(text_equal(schema->tooltip_label, TEXT("{marker.name} tip")));
@@ -455,7 +438,6 @@ TEST(test_schema, set_up_folder, tear_down_folder) {
     assert_true(text_equal(schema->graphs[1].key, TEXT("bare")));
     assert_int_equal(schema->graphs[1].type, MARKER_GRAPH_BAR);
     assert_int_equal(schema->graphs[1].color, GRAPH_BLUE);
-    recorded_fini(&recorded);
 }
 
 /* ---- Null pointers, and invalid texts. ---- */
@@ -464,7 +446,6 @@ TEST(test_null, set_up_folder, tear_down_folder) {
     static struct grec_category nameless = GREC_CATEGORY(NULL, GREC_COLOR_RED);
     static struct grec_marker null_name = GREC_MARKER(NULL, NULL, NULL);
     static struct grec_marker in_nameless = GREC_MARKER("in a nameless category", &nameless, NULL);
-    struct recorded recorded;
     start_recording(*state, "null.trace", no_options);
     grec_instant(NULL, NULL, 0);
     grec_interval(NULL, 0, NULL, 0);
@@ -479,36 +460,31 @@ TEST(test_null, set_up_folder, tear_down_folder) {
     grec_log(GREC_LOG_INFO, NULL, NULL);
     grec_take_backtrace(NULL);
     grec_get_status(NULL);
-    stop_and_read(&recorded, *state, "null.trace");
-    assert_nothing_lost(&recorded);
-    assert_int_equal(count_markers(&recorded.profile, ""), 3);
-    assert_payload(&recorded.profile, "text without text", "Text{name=\"\"}");
-    assert_payload(&recorded.profile, "LogMessages", "Log{module='',level='Info',message=\"\"}");
-    assert_string_equal(category_of(&recorded.profile, "text without text"), "Other");
-    assert_string_equal(category_of(&recorded.profile, "LogMessages"), "Other");
-    assert_string_equal(category_of(&recorded.profile, "in a nameless category"), "");
-    const struct thread *thread = column_at(&recorded.profile.threads, 0);
-    assert_int_equal(recorded.profile.threads.count, 1);
+    const struct recorded *recorded = stop_and_read_whole(*state, "null.trace");
+    assert_int_equal(count_markers(&recorded->profile, ""), 3);
+    assert_payload(&recorded->profile, "text without text", "Text{name=\"\"}");
+    assert_payload(&recorded->profile, "LogMessages", "Log{module='',level='Info',message=\"\"}");
+    assert_string_equal(category_of(&recorded->profile, "text without text"), "Other");
+    assert_string_equal(category_of(&recorded->profile, "LogMessages"), "Other");
+    assert_string_equal(category_of(&recorded->profile, "in a nameless category"), "");
+    const struct thread *thread = column_at(&recorded->profile.threads, 0);
+    assert_int_equal(recorded->profile.threads.count, 1);
     assert_int_equal(thread->markers.count, 6);
-    recorded_fini(&recorded);
 }
 
 TEST(test_bad_texts, set_up_folder, tear_down_folder) {
     static struct grec_category category = GREC_CATEGORY("caf\xe9", GREC_COLOR_RED);
-    struct recorded recorded;
     start_recording(*state, "texts.trace", no_options);
     grec_text_marker("na\xffme", &category, "\xc3( \xed\xa0\x80 \xf0\x9f\x98\x80");
     grec_text_marker("controls \x01\t\n\x7f", NULL, "\x1b[1m\r\n\"\\");
     grec_add_named_marker("zero", NULL, &pair_type, NULL,
                           (const struct grec_value[]){GREC_NONE(), GREC_TEXT_OF("a\0b", 3)}, 2);
-    stop_and_read(&recorded, *state, "texts.trace");
-    assert_nothing_lost(&recorded);
-    const struct profile *profile = &recorded.profile;
+    const struct recorded *recorded = stop_and_read_whole(*state, "texts.trace");
+    const struct profile *profile = &recorded->profile;
     assert_payload(profile, "na\\xffme", "Text{name=\"\\xc3( \\xed\\xa0\\x80 \xf0\x9f\x98\x80\"}");
     assert_string_equal(category_of(profile, "na\\xffme"), "caf\\xe9");
     assert_payload(profile, "controls \x01\t\n\x7f", "Text{name=\"\x1b[1m\r\n\"\\\"}");
     assert_true(text_equal(value_of(profile, find_marker(profile, "zero", NULL), 1).text, TEXT("a\0b")));
-    recorded_fini(&recorded);
 }
 
 static const char *filled(char *bytes, size_t bytes_count) {
@@ -522,7 +498,6 @@ TEST(test_long_texts, set_up_folder, tear_down_folder) {
     static char text[2 * GREC_TEXT_BYTES_MAX + 2], name[GREC_NAME_BYTES_MAX + 2];
     static const size_t lengths[] = {GREC_TEXT_BYTES_MAX - 1, GREC_TEXT_BYTES_MAX, GREC_TEXT_BYTES_MAX + 1,
                                      2 * GREC_TEXT_BYTES_MAX};
-    struct recorded recorded;
     start_recording(*state, "long.trace", no_options);
     for (size_t i = 0; i < COUNT_OF(lengths); i++) {
         const struct grec_value values[] = {GREC_INT(i), GREC_TEXT(filled(text, lengths[i]))};
@@ -532,22 +507,20 @@ TEST(test_long_texts, set_up_folder, tear_down_folder) {
     }
     for (size_t bytes = GREC_NAME_BYTES_MAX - 1; bytes <= GREC_NAME_BYTES_MAX + 1; bytes++)
         grec_add_named_marker(filled(name, bytes), NULL, NULL, NULL, NULL, 0);
-    stop_and_read(&recorded, *state, "long.trace");
-    assert_nothing_lost(&recorded);
+    const struct recorded *recorded = stop_and_read_whole(*state, "long.trace");
     const struct marker *marker = NULL;
     for (size_t i = 0; i < 2 * COUNT_OF(lengths); i++) {
-        marker = next_marker(&recorded.profile, "pair", marker, NULL);
+        marker = next_marker(&recorded->profile, "pair", marker, NULL);
         assert_non_null(marker);
         size_t kept = lengths[i / 2] < GREC_TEXT_BYTES_MAX ? lengths[i / 2] : GREC_TEXT_BYTES_MAX;
-        struct text got = value_of(&recorded.profile, marker, 1).text;
+        struct text got = value_of(&recorded->profile, marker, 1).text;
         assert_int_equal(got.bytes_count, kept);
         for (size_t j = 0; j < kept; j++) assert_int_equal(got.bytes[j], 'x');
     }
-    assert_int_equal(count_markers(&recorded.profile, filled(name, GREC_NAME_BYTES_MAX - 1)), 1);
-    assert_int_equal(count_markers(&recorded.profile, filled(name, GREC_NAME_BYTES_MAX)), 2);
-    assert_int_equal(recorded.header.cut_text_count, 2 * 2 + 1);
-    assert_int_equal(cause_count(&recorded, LEDGER_NOTED, "text that the recorder cut"), 2 * 2 + 1);
-    recorded_fini(&recorded);
+    assert_int_equal(count_markers(&recorded->profile, filled(name, GREC_NAME_BYTES_MAX - 1)), 1);
+    assert_int_equal(count_markers(&recorded->profile, filled(name, GREC_NAME_BYTES_MAX)), 2);
+    assert_int_equal(recorded->header.cut_text_count, 2 * 2 + 1);
+    assert_int_equal(cause_count(recorded, LEDGER_NOTED, "text that the recorder cut"), 2 * 2 + 1);
 }
 
 /* If texts, lists and tables do not fit into a block together, the values in the trace are right, and the cuts are
@@ -557,7 +530,6 @@ TEST(test_more_than_a_block, set_up_folder, tear_down_folder) {
     static char text[TEXT_BYTES + 1];
     static const char *texts[ITEM_COUNT];
     static struct grec_value cells[3 * ITEM_COUNT];
-    struct recorded recorded;
     filled(text, TEXT_BYTES);
     for (size_t i = 0; i < ITEM_COUNT; i++) {
         texts[i] = "an item";
@@ -577,8 +549,8 @@ TEST(test_more_than_a_block, set_up_folder, tear_down_folder) {
     GREC_INSTANT("behind", NULL);
     struct grec_status status;
     grec_get_status(&status);
-    stop_and_read(&recorded, *state, "block.trace");
-    const struct profile *profile = &recorded.profile;
+    const struct recorded *recorded = stop_and_read(*state, "block.trace");
+    const struct profile *profile = &recorded->profile;
     const struct marker *marker = find_marker(profile, "texts", NULL);
     size_t text_count = 0, text_bytes = 0;
     for (uint32_t i = 0; i < 4; i++) {
@@ -592,15 +564,13 @@ TEST(test_more_than_a_block, set_up_folder, tear_down_folder) {
     assert_true(status.texts_cut >= 2);
     assert_int_equal(count_markers(profile, "cells"), 1);
     assert_int_equal(count_markers(profile, "behind"), 1);
-    assert_int_equal(cause_count(&recorded, LEDGER_NOTED, "text that the recorder cut"), status.texts_cut);
-    recorded_fini(&recorded);
+    assert_int_equal(cause_count(recorded, LEDGER_NOTED, "text that the recorder cut"), status.texts_cut);
 }
 
 /* ---- Phases and times. ---- */
 
 TEST(test_phases, set_up_folder, tear_down_folder) {
     static struct grec_marker marker = GREC_MARKER("phase", NULL, NULL);
-    struct recorded recorded;
     start_recording(*state, "phases.trace", no_options);
     usleep(1000);
     grec_time early = grec_now();
@@ -638,9 +608,8 @@ TEST(test_phases, set_up_folder, tear_down_folder) {
         grec_interval_end(&marker, NULL, 0);
         GREC_INTERVAL("macro", NULL, late);
     }
-    stop_and_read(&recorded, *state, "phases.trace");
-    assert_nothing_lost(&recorded);
-    const struct profile *profile = &recorded.profile;
+    const struct recorded *recorded = stop_and_read_whole(*state, "phases.trace");
+    const struct profile *profile = &recorded->profile;
     int64_t early_ns = find_marker(profile, "early", NULL)->start_ns;
     int64_t late_ns = find_marker(profile, "late", NULL)->start_ns;
     /* The profile starts when the recording starts. */
@@ -668,13 +637,11 @@ TEST(test_phases, set_up_folder, tear_down_folder) {
     for (int phase = 0; phase < 4; phase++) assert_int_equal(counts[phase], phase == MARKER_INTERVAL ? 4 : 2);
     assert_int_equal(count_markers(profile, "macro"), 2);
     assert_int_equal(find_marker(profile, "macro", NULL)->start_ns, late_ns);
-    recorded_fini(&recorded);
 }
 
 /* Records intervals of blocks. Some begin before the recording, and some end after it. */
 TEST(test_scopes, set_up_folder, tear_down_folder) {
     static struct grec_category category = GREC_CATEGORY("Scopes", GREC_COLOR_GREEN);
-    struct recorded recorded;
     grec_time begun_in_pause[2];
     { GREC_INTERVAL_SCOPE("never", NULL); }
     {
@@ -708,9 +675,8 @@ TEST(test_scopes, set_up_folder, tear_down_folder) {
         }
     }
     GREC_INTERVAL_SCOPE("until after", NULL);
-    stop_and_read(&recorded, *state, "scopes.trace");
-    assert_nothing_lost(&recorded);
-    const struct profile *profile = &recorded.profile;
+    const struct recorded *recorded = stop_and_read_whole(*state, "scopes.trace");
+    const struct profile *profile = &recorded->profile;
     const struct marker *outer = find_marker(profile, "outer", NULL), *inner = NULL;
     assert_string_equal(category_of(profile, "outer"), "Scopes");
     assert_int_equal(count_markers(profile, "inner"), 3);
@@ -730,7 +696,6 @@ TEST(test_scopes, set_up_folder, tear_down_folder) {
     assert_int_equal(count_markers(profile, "over a pause"), 1);
     static const char *const absent[] = {"never", "paused at its end", "until after"};
     for (size_t i = 0; i < COUNT_OF(absent); i++) assert_int_equal(count_markers(profile, absent[i]), 0);
-    recorded_fini(&recorded);
 }
 
 /* ---- Stacks. ---- */
@@ -744,7 +709,6 @@ static void *take_backtrace_of_another_thread(void *backtrace) {
 
 TEST(test_stacks, set_up_folder, tear_down_folder) {
     static struct grec_backtrace elsewhere, empty, unused, own;
-    struct recorded recorded;
     pthread_t thread;
     struct grec_marker_options with_stack = {.with_stack = 1};
     grec_take_backtrace(&unused);
@@ -772,8 +736,7 @@ TEST(test_stacks, set_up_folder, tear_down_folder) {
         grec_add_named_marker("empty", NULL, NULL, &(struct grec_marker_options){.backtrace = &empty}, NULL, 0);
         grec_add_named_marker("unused", NULL, NULL, &(struct grec_marker_options){.backtrace = &unused}, NULL, 0);
     }
-    stop_and_read(&recorded, *state, "stacks.trace");
-    assert_nothing_lost(&recorded);
+    const struct recorded *recorded = stop_and_read_whole(*state, "stacks.trace");
     static const char *const expected[][2] = {{"no labels", ""},
                                               {"two labels", "outer;inner deep"},
                                               {"tags too", "outer;inner deep"},
@@ -784,10 +747,9 @@ TEST(test_stacks, set_up_folder, tear_down_folder) {
                                               {"empty", ""},
                                               {"unused", ""}};
     for (size_t i = 0; i < COUNT_OF(expected); i++)
-        assert_stack(&recorded.profile, find_marker(&recorded.profile, expected[i][0], NULL)->stack, expected[i][1]);
-    assert_payload(&recorded.profile, "two labels", "Pair{a=1,b=\"two\"}");
-    assert_payload(&recorded.profile, "tags too", "Pair{a=3,b=-}");
-    recorded_fini(&recorded);
+        assert_stack(&recorded->profile, find_marker(&recorded->profile, expected[i][0], NULL)->stack, expected[i][1]);
+    assert_payload(&recorded->profile, "two labels", "Pair{a=1,b=\"two\"}");
+    assert_payload(&recorded->profile, "tags too", "Pair{a=3,b=-}");
 }
 
 static void *mark_with(void *backtrace) {
@@ -803,7 +765,6 @@ static void *mark_with(void *backtrace) {
  * taken for its marker has the marker's time and thread. */
 TEST(test_origins_of_stacks, set_up_folder, tear_down_folder) {
     static struct grec_backtrace backtrace;
-    struct recorded recorded;
     pthread_t thread;
     start_recording(*state, "origins.trace", no_options);
     {
@@ -821,9 +782,8 @@ TEST(test_origins_of_stacks, set_up_folder, tear_down_folder) {
         _exit(0);
     }
     assert_int_equal(wait_for_child(child), 0);
-    stop_and_read(&recorded, *state, "origins.trace");
-    assert_nothing_lost(&recorded);
-    const struct profile *profile = &recorded.profile;
+    const struct recorded *recorded = stop_and_read_whole(*state, "origins.trace");
+    const struct profile *profile = &recorded->profile;
     const struct thread *main_thread = NULL, *owner = NULL;
     const struct marker *before = find_marker(profile, "before asking", &main_thread);
     const struct marker *after = find_marker(profile, "after asking", NULL);
@@ -838,13 +798,11 @@ TEST(test_origins_of_stacks, set_up_folder, tear_down_folder) {
     const struct marker *own = find_marker(profile, "own", &owner);
     assert_null(profile_foreign_thread(profile, owner, own));
     assert_int_equal(*profile_origin_time(profile, own), own->start_ns);
-    recorded_fini(&recorded);
 }
 
 /* A backtrace of an earlier recording counts as none. */
 TEST(test_backtrace_of_another_recording, set_up_folder, tear_down_folder) {
     static struct grec_backtrace backtrace;
-    struct recorded recorded;
     start_recording(*state, "first.trace", no_options);
     {
         GREC_LABEL("first", NULL);
@@ -853,10 +811,8 @@ TEST(test_backtrace_of_another_recording, set_up_folder, tear_down_folder) {
     grec_stop();
     start_recording(*state, "second.trace", no_options);
     grec_add_named_marker("later", NULL, NULL, &(struct grec_marker_options){.backtrace = &backtrace}, NULL, 0);
-    stop_and_read(&recorded, *state, "second.trace");
-    assert_nothing_lost(&recorded);
-    assert_stack(&recorded.profile, find_marker(&recorded.profile, "later", NULL)->stack, "");
-    recorded_fini(&recorded);
+    const struct recorded *recorded = stop_and_read_whole(*state, "second.trace");
+    assert_stack(&recorded->profile, find_marker(&recorded->profile, "later", NULL)->stack, "");
 }
 
 /* ---- Other threads. ---- */
@@ -891,7 +847,6 @@ static void aim(const char *name, struct grec_thread thread) {
 }
 
 TEST(test_other_threads, set_up_folder, tear_down_folder) {
-    struct recorded recorded;
     pthread_barrier_t barrier;
     pthread_t live_thread, other_thread;
     pthread_barrier_init(&barrier, NULL, 2);
@@ -914,9 +869,8 @@ TEST(test_other_threads, set_up_folder, tear_down_folder) {
     pthread_barrier_wait(&barrier);
     pthread_join(live_thread, NULL);
     pthread_barrier_destroy(&barrier);
-    stop_and_read(&recorded, *state, "threads.trace");
-    assert_nothing_lost(&recorded);
-    const struct profile *profile = &recorded.profile;
+    const struct recorded *recorded = stop_and_read_whole(*state, "threads.trace");
+    const struct profile *profile = &recorded->profile;
     const struct {
         const char *marker;
         int64_t tid;
@@ -941,7 +895,6 @@ TEST(test_other_threads, set_up_folder, tear_down_folder) {
     }
     assert_int_equal(count_markers_of(profile, find_thread(profile, "live"), "its own"), 1);
     assert_int_equal(count_markers_of(profile, find_thread(profile, "ended"), "its own"), 1);
-    recorded_fini(&recorded);
 }
 
 /* ---- Markers of other threads under a filter. ---- */
@@ -977,7 +930,6 @@ static void aim_at_all(struct grec_thread wanted, struct grec_thread left_out) {
  * target runs and after it has ended. */
 TEST(test_other_threads_under_a_filter, set_up_folder, tear_down_folder) {
     for (int is_live = 0; is_live < 2; is_live++) {
-        struct recorded recorded;
         pthread_barrier_t barrier;
         pthread_t threads[2];
         pthread_barrier_init(&barrier, NULL, 3);
@@ -992,9 +944,8 @@ TEST(test_other_threads_under_a_filter, set_up_folder, tear_down_folder) {
         if (is_live) pthread_barrier_wait(&barrier);
         for (int i = 0; i < 2 && is_live; i++) pthread_join(threads[i], NULL);
         pthread_barrier_destroy(&barrier);
-        stop_and_read(&recorded, *state, "filter.trace");
-        assert_nothing_lost(&recorded);
-        const struct profile *profile = &recorded.profile;
+        const struct recorded *recorded = stop_and_read_whole(*state, "filter.trace");
+        const struct profile *profile = &recorded->profile;
         const struct thread *target = find_thread(profile, "wanted");
         assert_int_equal(count_markers_of(profile, target, "wanted too at wanted"), 1);
         assert_int_equal(count_markers_of(profile, target, "other at wanted"), 1);
@@ -1008,7 +959,6 @@ TEST(test_other_threads_under_a_filter, set_up_folder, tear_down_folder) {
             bool is_wanted = text_starts_with(thread->name, TEXT("wanted"));
             assert_true(is_wanted || (thread->is_main && !thread->markers.count));
         }
-        recorded_fini(&recorded);
     }
 }
 
@@ -1024,7 +974,6 @@ static void *change_name(void *argument) {
 /* While the target thread runs, its current name and the current filter decide. The name and filter at the time when
  * the handle was made do not matter. */
 TEST(test_filter_that_changes, set_up_folder, tear_down_folder) {
-    struct recorded recorded;
     pthread_barrier_t barrier;
     pthread_t thread;
     struct target target = {.name = "wanted", .barrier = &barrier, .has_barrier = true};
@@ -1043,13 +992,11 @@ TEST(test_filter_that_changes, set_up_folder, tear_down_folder) {
     pthread_barrier_wait(&barrier);
     pthread_join(thread, NULL);
     pthread_barrier_destroy(&barrier);
-    stop_and_read(&recorded, *state, "changes.trace");
-    assert_nothing_lost(&recorded);
-    assert_int_equal(count_markers(&recorded.profile, "as wanted"), 1);
-    assert_int_equal(count_markers(&recorded.profile, "as muted"), 0);
-    assert_int_equal(count_markers(&recorded.profile, "under the new filter"), 1);
-    assert_int_equal(count_markers(&recorded.profile, "under the old filter"), 0);
-    recorded_fini(&recorded);
+    const struct recorded *recorded = stop_and_read_whole(*state, "changes.trace");
+    assert_int_equal(count_markers(&recorded->profile, "as wanted"), 1);
+    assert_int_equal(count_markers(&recorded->profile, "as muted"), 0);
+    assert_int_equal(count_markers(&recorded->profile, "under the new filter"), 1);
+    assert_int_equal(count_markers(&recorded->profile, "under the old filter"), 0);
 }
 
 /* ---- Handles that outlive their recording. ---- */
@@ -1068,16 +1015,14 @@ static void *be_first(void *unused) {
 
 /* If a handle is kept across stop and start, it must not refer to another thread. */
 TEST(test_stale_handles, set_up_folder, tear_down_folder) {
-    struct recorded recorded;
     pthread_t thread;
     start_recording(*state, "first.trace", no_options);
     struct grec_thread old = grec_thread_self();
     aim("good", old);
     grec_stop();
-    recorded_read(&recorded, temp_folder_file(*state, "first.trace"));
-    assert_nothing_lost(&recorded);
-    assert_int_equal(count_markers(&recorded.profile, "good"), 1);
-    recorded_fini(&recorded);
+    const struct recorded *recorded = recorded_read(temp_folder_file(*state, "first.trace"));
+    assert_nothing_lost(recorded);
+    assert_int_equal(count_markers(&recorded->profile, "good"), 1);
     start_recording(*state, "second.trace", no_options);
     assert_int_equal(pthread_create(&thread, NULL, be_first, NULL), 0);
     pthread_join(thread, NULL);
@@ -1090,19 +1035,17 @@ TEST(test_stale_handles, set_up_folder, tear_down_folder) {
     start_recording(*state, NULL, (struct grec_options){.limit_bytes = 8u << 20});
     aim("good", current);
     assert_int_equal(stale_count(), 2);
-    stop_and_read(&recorded, *state, "second.trace");
-    assert_int_equal(count_markers(&recorded.profile, "stale"), 0);
-    assert_int_equal(count_markers(&recorded.profile, "good"), 2);
-    assert_int_equal(recorded.header.stale_marker_count, 2);
-    assert_int_equal(count_of_cause(&recorded.profile.ledger, LEDGER_LOST, "marker that was aimed at a thread of"), 2);
-    recorded_fini(&recorded);
+    recorded = stop_and_read(*state, "second.trace");
+    assert_int_equal(count_markers(&recorded->profile, "stale"), 0);
+    assert_int_equal(count_markers(&recorded->profile, "good"), 2);
+    assert_int_equal(recorded->header.stale_marker_count, 2);
+    assert_int_equal(count_of_cause(&recorded->profile.ledger, LEDGER_LOST, "marker that was aimed at a thread of"), 2);
     assert_int_equal(stale_count(), 0);
 }
 
 /* In a forked child, handles of the parent's threads are invalid. Even the thread that forked is a different thread
  * in the child. */
 TEST(test_handles_in_a_child, set_up_folder, tear_down_folder) {
-    struct recorded recorded;
     start_recording(*state, "child.trace", no_options);
     struct grec_thread of_parent = grec_thread_self();
     pid_t child = fork();
@@ -1116,11 +1059,10 @@ TEST(test_handles_in_a_child, set_up_folder, tear_down_folder) {
     assert_int_equal(wait_for_child(child), 0);
     aim("good", of_parent);
     assert_int_equal(stale_count(), 1);
-    stop_and_read(&recorded, *state, "child.trace");
-    assert_int_equal(count_markers(&recorded.profile, "stale"), 0);
-    assert_int_equal(count_markers(&recorded.profile, "good"), 2);
-    assert_int_equal(recorded.profile.thread_order.count, 2);
-    recorded_fini(&recorded);
+    const struct recorded *recorded = stop_and_read(*state, "child.trace");
+    assert_int_equal(count_markers(&recorded->profile, "stale"), 0);
+    assert_int_equal(count_markers(&recorded->profile, "good"), 2);
+    assert_int_equal(recorded->profile.thread_order.count, 2);
 }
 
 /* ---- Predefined marker types. ---- */
@@ -1131,7 +1073,6 @@ TEST(test_network_requests, set_up_folder, tear_down_folder) {
                                            .content_type = "text/javascript",
                                            .response_status = 200,
                                            .transfer_bytes = 4096};
-    struct recorded recorded;
     grec_network(&category, &request);
     start_recording(*state, "network.trace", no_options);
     request.start = grec_now();
@@ -1142,9 +1083,8 @@ TEST(test_network_requests, set_up_folder, tear_down_folder) {
     request = (struct grec_network_request){
         .url = "https://example.org/b", .redirect_url = "/c", .how_ended = GREC_NETWORK_REDIRECT, .start = grec_now()};
     grec_network(NULL, &request);
-    stop_and_read(&recorded, *state, "network.trace");
-    assert_nothing_lost(&recorded);
-    const struct profile *profile = &recorded.profile;
+    const struct recorded *recorded = stop_and_read_whole(*state, "network.trace");
+    const struct profile *profile = &recorded->profile;
     static const char *const wanted[] = {"status=\"STATUS_START\",URI=\"https://example.org/a.js\"",
                                          "status=\"STATUS_STOP\",URI=\"https://example.org/a.js\"",
                                          "status=\"STATUS_START\",URI=\"https://example.org/b\"",
@@ -1171,42 +1111,34 @@ TEST(test_network_requests, set_up_folder, tear_down_folder) {
     assert_null(strstr(stop->bytes, "requestStart=-"));
     assert_non_null(strstr(stop->bytes, "connectStart=-"));
     free(stop);
-    recorded_fini(&recorded);
 }
 
 TEST(test_text_and_log, set_up_folder, tear_down_folder) {
     static struct grec_category category = GREC_CATEGORY("Told", GREC_COLOR_ORANGE);
     static const char *const levels[] = {"Error", "Error", "Warning", "Info", "Debug", "Verbose", "Verbose"};
-    struct recorded recorded;
     grec_text_marker("not recorded", NULL, "text");
     grec_log(GREC_LOG_ERROR, "module", "not recorded");
     start_recording(*state, "text.trace", no_options);
     grec_text_marker("told", &category, "a text");
     grec_text_marker("told", &category, "another");
     for (int level = 0; level < (int)COUNT_OF(levels); level++) grec_log((enum grec_log_level)level, "net", "a line");
-    stop_and_read(&recorded, *state, "text.trace");
-    assert_nothing_lost(&recorded);
-    const struct profile *profile = &recorded.profile;
+    const struct recorded *recorded = stop_and_read_whole(*state, "text.trace");
+    const struct profile *profile = &recorded->profile;
     const struct marker *marker = find_marker(profile, "told", NULL);
     assert_payload(profile, "told", "Text{name=\"a text\"}");
     assert_string_equal(category_of(profile, "told"), "Told");
-    struct profile_text *second = payload_text(profile, next_marker(profile, "told", marker, NULL));
-    assert_string_equal(second->bytes, "Text{name=\"another\"}");
-    free(second);
+    assert_printed(payload_text(profile, next_marker(profile, "told", marker, NULL)), "Text{name=\"another\"}");
     marker = NULL;
     for (size_t i = 0; i < COUNT_OF(levels); i++) {
         char expected[128];
         marker = next_marker(profile, "LogMessages", marker, NULL);
         snprintf(expected, sizeof expected, "Log{module='net',level='%s',message=\"a line\"}", levels[i]);
-        struct profile_text *got = payload_text(profile, marker);
-        assert_string_equal(got->bytes, expected);
-        free(got);
+        assert_printed(payload_text(profile, marker), expected);
     }
     assert_int_equal(count_markers(profile, "not recorded"), 0);
     assert_int_equal(count_markers(profile, "LogMessages"), COUNT_OF(levels));
     const struct marker_schema *schema = schema_of(profile, find_marker(profile, "told", NULL));
     assert_true(text_equal(schema->table_label, TEXT("{marker.name} \xe2\x80\x94 {marker.data.name}")));
-    recorded_fini(&recorded);
 }
 
 /* ---- Categories. ---- */
@@ -1233,7 +1165,6 @@ TEST(test_categories, set_up_folder, tear_down_folder) {
                                            GREC_MARKER("in sub", &sub, NULL),
                                            GREC_MARKER("in sub of sub", &sub_of_sub, NULL),
                                            GREC_MARKER("in strange", &strange, NULL)};
-    struct recorded recorded;
     round.parent = &about;
     start_recording(*state, "categories.trace", no_options);
     for (size_t i = 0; i < COUNT_OF(markers); i++) grec_instant(&markers[i], NULL, 0);
@@ -1243,9 +1174,8 @@ TEST(test_categories, set_up_folder, tear_down_folder) {
         GREC_LABEL("deeper label", &sub_of_sub);
         grec_sample();
     }
-    stop_and_read(&recorded, *state, "categories.trace");
-    assert_nothing_lost(&recorded);
-    const struct profile *profile = &recorded.profile;
+    const struct recorded *recorded = stop_and_read_whole(*state, "categories.trace");
+    const struct profile *profile = &recorded->profile;
     for (size_t i = 0; i < 5; i++) assert_string_equal(category_of(profile, markers[i].name), "Shared");
     assert_int_equal(count_categories(profile, "Shared"), 1);
     assert_int_equal(count_categories(profile, "Sub"), 0);
@@ -1266,7 +1196,6 @@ TEST(test_categories, set_up_folder, tear_down_folder) {
     assert_true(text_equal(*category_subcategory_at(row, frame->subcategory), TEXT("Sub")));
     assert_true(text_equal(*category_subcategory_at(row, deeper->subcategory), TEXT("Sub of sub")));
     assert_true(categories_at(&profile->categories, frame->category) == row);
-    recorded_fini(&recorded);
 }
 
 /* The same descriptions are used in several recordings. */
@@ -1275,7 +1204,6 @@ TEST(test_descriptions_again, set_up_folder, tear_down_folder) {
     static struct grec_string string = GREC_STRING_OF("kept string");
     static struct grec_marker marker = GREC_MARKER("kept", &category, &pair_type);
     for (int i = 0; i < 3; i++) {
-        struct recorded recorded;
         start_recording(*state, "again.trace", no_options);
         /* Other names come first, so that ids differ from recording to recording. */
         for (int j = 0; j < i; j++) {
@@ -1285,14 +1213,12 @@ TEST(test_descriptions_again, set_up_folder, tear_down_folder) {
         }
         const struct grec_value values[] = {GREC_INT(i), GREC_STRING(&string)};
         for (int j = 0; j < 3; j++) grec_instant(&marker, values, 2);
-        stop_and_read(&recorded, *state, "again.trace");
-        assert_nothing_lost(&recorded);
+        const struct recorded *recorded = stop_and_read_whole(*state, "again.trace");
         char expected[64];
         snprintf(expected, sizeof expected, "Pair{a=%d,b=\"kept string\"}", i);
-        assert_payload(&recorded.profile, "kept", expected);
-        assert_string_equal(category_of(&recorded.profile, "kept"), "Kept");
-        assert_int_equal(count_markers(&recorded.profile, "kept"), 3);
-        recorded_fini(&recorded);
+        assert_payload(&recorded->profile, "kept", expected);
+        assert_string_equal(category_of(&recorded->profile, "kept"), "Kept");
+        assert_int_equal(count_markers(&recorded->profile, "kept"), 3);
     }
 }
 

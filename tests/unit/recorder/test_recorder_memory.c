@@ -82,7 +82,6 @@ static void assert_numbers_are(const struct profile *profile, const char *expect
 /* Allocations and deallocations since the last sample are counted, also in a pause, and from 0 in each recording. */
 TEST(test_numbers, set_up_folder, tear_down_folder) {
     for (int i = 0; i < 2; i++) {
-        struct recorded recorded;
         take(100);
         start_recording(*state, "numbers.trace", (struct grec_options){.flags = 0});
         take(1);
@@ -94,14 +93,12 @@ TEST(test_numbers, set_up_folder, tear_down_folder) {
         grec_pause();
         for (uintptr_t number = 1; number <= 5; number++) take(number);
         grec_resume();
-        stop_and_read(&recorded, *state, "numbers.trace");
-        assert_numbers_are(&recorded.profile, "3 1 5");
-        recorded_fini(&recorded);
+        const struct recorded *recorded = stop_and_read(*state, "numbers.trace");
+        assert_numbers_are(&recorded->profile, "3 1 5");
     }
 }
 
 TEST(test_pause, set_up_folder, tear_down_folder) {
-    struct recorded recorded;
     start_recording(*state, "pause.trace", (struct grec_options){.flags = 0});
     take(1);
     take(2);
@@ -118,35 +115,31 @@ TEST(test_pause, set_up_folder, tear_down_folder) {
     grec_resume();
     give_back(2);
     grec_sample();
-    stop_and_read(&recorded, *state, "pause.trace");
-    assert_nothing_lost(&recorded);
-    assert_allocations(&recorded.profile, "1+ 2+ 1- 1+ 2-");
-    assert_int_equal(level_of(&recorded.profile), 1);
-    const struct thread *thread = column_at(&recorded.profile.threads, 0);
-    const struct paused_range *pause = column_at(&recorded.profile.paused_ranges, 0);
+    const struct recorded *recorded = stop_and_read_whole(*state, "pause.trace");
+    assert_allocations(&recorded->profile, "1+ 2+ 1- 1+ 2-");
+    assert_int_equal(level_of(&recorded->profile), 1);
+    const struct thread *thread = column_at(&recorded->profile.threads, 0);
+    const struct paused_range *pause = column_at(&recorded->profile.paused_ranges, 0);
     const struct allocation *end = column_at(&thread->allocations, 2);
     assert_true(end->time_ns >= pause->end_ns);
     assert_true(stack_is_none(end->stack));
-    recorded_fini(&recorded);
 }
 
 /* grec_resume records the true level; it does not wait for the next change. */
 TEST(test_level_after_pause, set_up_folder, tear_down_folder) {
-    struct recorded recorded;
     start_recording(*state, "level.trace", (struct grec_options){.flags = 0});
     take(1);
     grec_sample();
     grec_pause();
     give_back(1);
     grec_resume();
-    stop_and_read(&recorded, *state, "level.trace");
-    assert_int_equal(level_of(&recorded.profile), 0);
-    recorded_fini(&recorded);
+    const struct recorded *recorded = stop_and_read(*state, "level.trace");
+    assert_int_equal(level_of(&recorded->profile), 0);
 }
 
 /* Allocations from one recording must not be in the next one. */
 TEST(test_stop_and_start, set_up_folder, tear_down_folder) {
-    struct recorded recorded;
+    const struct recorded *recorded;
     for (int i = 0; i < 3; i++) {
         start_recording(*state, "next.trace", (struct grec_options){.flags = 0});
         if (i) give_back(1); /* allocation of the previous recording */
@@ -157,9 +150,8 @@ TEST(test_stop_and_start, set_up_folder, tear_down_folder) {
             grec_pause();
             give_back(1);
         }
-        stop_and_read(&recorded, *state, "next.trace");
-        assert_allocations(&recorded.profile, "2+ 2- 1+");
-        recorded_fini(&recorded);
+        recorded = stop_and_read(*state, "next.trace");
+        assert_allocations(&recorded->profile, "2+ 2- 1+");
     }
 }
 
@@ -178,17 +170,14 @@ static void give_back_2_and_3(void) {
 /* If a recorded thread allocates, the end of the allocation is recorded even if another thread frees it. If an
  * allocation is not recorded, neither is its end. */
 TEST(test_filter, set_up_folder, tear_down_folder) {
-    struct recorded recorded;
     start_recording(*state, "filter.trace", (struct grec_options){.threads = "wanted"});
     run_thread("wanted", take_1_and_2);
     run_thread("other", give_back_1);
     run_thread("other", take_3);
     run_thread("wanted", give_back_2_and_3);
-    stop_and_read(&recorded, *state, "filter.trace");
-    assert_nothing_lost(&recorded);
-    assert_allocations(&recorded.profile, "1+ 2+ 1- 2-");
-    assert_int_equal(level_of(&recorded.profile), 0);
-    recorded_fini(&recorded);
+    const struct recorded *recorded = stop_and_read_whole(*state, "filter.trace");
+    assert_allocations(&recorded->profile, "1+ 2+ 1- 2-");
+    assert_int_equal(level_of(&recorded->profile), 0);
 }
 
 /* ---- Pauses while other threads allocate. ---- */
@@ -212,7 +201,6 @@ static void *take_until_over(void *unused) {
 /* Every recorded allocation gets its end, no matter when pauses begin and end. */
 TEST(test_pauses_at_any_time, set_up_folder, tear_down_folder) {
     pthread_t thread;
-    struct recorded recorded;
     __atomic_store_n(&is_over, false, __ATOMIC_RELEASE);
     start_recording(*state, "any.trace", (struct grec_options){.limit_bytes = GREC_UNLIMITED});
     assert_int_equal(pthread_create(&thread, NULL, take_until_over, NULL), 0);
@@ -225,19 +213,17 @@ TEST(test_pauses_at_any_time, set_up_folder, tear_down_folder) {
     __atomic_store_n(&is_over, true, __ATOMIC_RELEASE);
     pthread_join(thread, NULL);
     grec_sample();
-    stop_and_read(&recorded, *state, "any.trace");
-    assert_nothing_lost(&recorded);
-    assert_int_equal(level_of(&recorded.profile), 0);
+    const struct recorded *recorded = stop_and_read_whole(*state, "any.trace");
+    assert_int_equal(level_of(&recorded->profile), 0);
     int64_t left[SLOT_COUNT + 1] = {0};
-    for (size_t i = 0; i < recorded.profile.threads.count; i++) {
-        const struct thread *owner = column_at(&recorded.profile.threads, i);
+    for (size_t i = 0; i < recorded->profile.threads.count; i++) {
+        const struct thread *owner = column_at(&recorded->profile.threads, i);
         for (size_t j = 0; j < owner->allocations.count; j++) {
             const struct allocation *allocation = column_at(&owner->allocations, j);
             left[allocation->address / 4096] += allocation->bytes < 0 ? -1 : 1;
         }
     }
     for (size_t i = 1; i <= SLOT_COUNT; i++) assert_int_equal(left[i], 0);
-    recorded_fini(&recorded);
 }
 
 int main(void) { return unit_tests_run(NULL, NULL); }

@@ -53,7 +53,6 @@ static void record_padded(uint64_t number, size_t text_bytes) {
 
 static void record_beyond(struct temp_folder *folder, struct grec_options options, uint64_t event_count,
                           size_t text_bytes) {
-    struct recorded recorded;
     const char *path = temp_folder_file(folder, "beyond.trace");
     uint64_t largest_bytes = 0;
     start_recording(folder, "beyond.trace", options);
@@ -64,15 +63,14 @@ static void record_beyond(struct temp_folder *folder, struct grec_options option
         if (bytes > largest_bytes) largest_bytes = bytes;
     }
     struct grec_status status = status_now();
-    stop_and_read(&recorded, folder, "beyond.trace");
-    assert_nothing_lost(&recorded);
+    const struct recorded *recorded = stop_and_read_whole(folder, "beyond.trace");
     assert_true(largest_bytes <= options.limit_bytes);
     assert_true(file_size_of(path) <= options.limit_bytes);
     assert_true(file_size_of(path) + 2 * options.chunk_bytes > options.limit_bytes - options.limit_bytes / 8);
-    assert_status_is_header(&status, &recorded.header);
+    assert_status_is_header(&status, &recorded->header);
     assert_true(status.chunks_recycled > 0);
 
-    struct numbers numbers = collect_numbers(&recorded.profile, NULL, "number", event_count);
+    struct numbers numbers = collect_numbers(&recorded->profile, NULL, "number", event_count);
     uint64_t first = first_of_tail(&numbers);
     /* The trace must have the newest events and no others. */
     assert_true(first > 0 && first < event_count);
@@ -80,14 +78,13 @@ static void record_beyond(struct temp_folder *folder, struct grec_options option
     free(numbers.counts);
 
     /* The trace must have all events since the time in the header, and this time must be before the first event. */
-    const struct marker *marker = find_marker(&recorded.profile, "number", NULL);
-    double from_ns = ticks_to_ns(&recorded, recorded.header.complete_from_ticks);
+    const struct marker *marker = find_marker(&recorded->profile, "number", NULL);
+    double from_ns = ticks_to_ns(recorded, recorded->header.complete_from_ticks);
     enum { CLOCK_TOLERANCE_NS = 2000000 };
     assert_true(from_ns <= (double)marker->start_ns + CLOCK_TOLERANCE_NS);
-    assert_true(recorded.header.complete_from_ticks > recorded.header.start_ticks);
-    assert_int_equal(count_of_cause(&recorded.profile.ledger, LEDGER_NOTED, "chunk that was recycled"),
+    assert_true(recorded->header.complete_from_ticks > recorded->header.start_ticks);
+    assert_int_equal(count_of_cause(&recorded->profile.ledger, LEDGER_NOTED, "chunk that was recycled"),
                      status.chunks_recycled);
-    recorded_fini(&recorded);
 }
 
 TEST(test_limit, set_up_folder, tear_down_folder) {
@@ -114,23 +111,20 @@ TEST(test_limit, set_up_folder, tear_down_folder) {
 /* With several threads, the trace must have the newest events of each. */
 TEST(test_limit_with_threads, set_up_folder, tear_down_folder) {
     struct workers workers;
-    struct recorded recorded;
     struct grec_options options = {.limit_bytes = 128 * 1024, .chunk_bytes = 4096};
     start_recording(*state, "threads.trace", options);
     workers_start(&workers);
     workers_wait(&workers, 20000);
     struct workers_mark end = workers_end(&workers);
-    stop_and_read(&recorded, *state, "threads.trace");
-    assert_nothing_lost(&recorded);
+    const struct recorded *recorded = stop_and_read_whole(*state, "threads.trace");
     assert_true(file_size_of(temp_folder_file(*state, "threads.trace")) <= options.limit_bytes);
     for (int i = 0; i < WORKER_COUNT; i++) {
-        struct numbers numbers = numbers_of_worker(&recorded, i, end.done_counts[i]);
+        struct numbers numbers = numbers_of_worker(recorded, i, end.done_counts[i]);
         uint64_t first = first_of_tail(&numbers);
         assert_true(first > 0 && first < end.done_counts[i]);
         assert_int_equal(numbers.found_count, end.done_counts[i] - first);
         free(numbers.counts);
     }
-    recorded_fini(&recorded);
 }
 
 /* Chunks that ended too long ago are used again although the limit leaves room, and are not in the trace. */
@@ -139,7 +133,6 @@ TEST(test_duration, set_up_folder, tear_down_folder) {
     const uint32_t flags[] = {0, GREC_HELPER};
     const struct timespec longer = {1, 200000000};
     for (size_t i = 0; i < sizeof flags / sizeof flags[0]; i++) {
-        struct recorded recorded;
         start_recording(*state, "duration.trace",
                         (struct grec_options){.chunk_bytes = 4096, .duration_s = 1, .flags = flags[i]});
         assert_int_equal(status_now().duration_s, 1);
@@ -149,15 +142,13 @@ TEST(test_duration, set_up_folder, tear_down_folder) {
         for (uint64_t number = OLD_COUNT; number < OLD_COUNT + NEW_COUNT; number++)
             record_padded(number, TEXT_BYTES_MAX);
         assert_int_equal(status_now().size_bytes, old_bytes);
-        stop_and_read(&recorded, *state, "duration.trace");
-        assert_nothing_lost(&recorded);
-        assert_true(recorded.header.recycled_chunk_count > OLD_COUNT / 10 - 2);
-        assert_true(recorded.header.complete_from_ticks > 0);
-        struct numbers numbers = collect_numbers(&recorded.profile, NULL, "number", OLD_COUNT + NEW_COUNT);
+        const struct recorded *recorded = stop_and_read_whole(*state, "duration.trace");
+        assert_true(recorded->header.recycled_chunk_count > OLD_COUNT / 10 - 2);
+        assert_true(recorded->header.complete_from_ticks > 0);
+        struct numbers numbers = collect_numbers(&recorded->profile, NULL, "number", OLD_COUNT + NEW_COUNT);
         /* The last chunk of the old events ended with the first of the new ones. */
         assert_true(first_of_tail(&numbers) > OLD_COUNT - 20);
         free(numbers.counts);
-        recorded_fini(&recorded);
     }
     assert_int_equal(grec_start(&(struct grec_options){.limit_bytes = GREC_UNLIMITED, .duration_s = 1}),
                      GREC_ERROR_OPTIONS);
@@ -169,24 +160,22 @@ TEST(test_unlimited, set_up_folder, tear_down_folder) {
     static const uint32_t chunk_sizes[] = {4096, 65536, 1024 * 1024};
     for (size_t i = 0; i < sizeof chunk_sizes / sizeof *chunk_sizes; i++)
         for (uint32_t flags = 0; flags <= GREC_HELPER; flags += GREC_HELPER) {
-            struct recorded recorded;
             start_recording(
                 *state, "unlimited.trace",
                 (struct grec_options){.limit_bytes = GREC_UNLIMITED, .chunk_bytes = chunk_sizes[i], .flags = flags});
             for (uint64_t number = 0; number < EVENT_COUNT; number++) record_number(number);
             assert_true(status_now().limit_bytes == GREC_UNLIMITED);
-            stop_and_read(&recorded, *state, "unlimited.trace");
-            assert_nothing_lost(&recorded);
-            struct numbers numbers = collect_numbers(&recorded.profile, NULL, "number", EVENT_COUNT);
+            const struct recorded *recorded = stop_and_read_whole(*state, "unlimited.trace");
+            struct numbers numbers = collect_numbers(&recorded->profile, NULL, "number", EVENT_COUNT);
             assert_numbers(&numbers, 0, EVENT_COUNT);
             free(numbers.counts);
-            assert_int_equal(recorded.header.recycled_chunk_count, 0);
-            assert_int_equal(recorded.header.complete_from_ticks, 0);
+            assert_int_equal(recorded->header.recycled_chunk_count, 0);
+            assert_int_equal(recorded->header.complete_from_ticks, 0);
             /* The file must be cut to its used size: the space prepared in advance is gone. */
             uint64_t file_bytes = file_size_of(temp_folder_file(*state, "unlimited.trace"));
-            assert_int_equal(file_bytes, recorded.header.chunks_offset + recorded.header.chunk_count * chunk_sizes[i]);
+            assert_int_equal(file_bytes,
+                             recorded->header.chunks_offset + recorded->header.chunk_count * chunk_sizes[i]);
             assert_true(file_bytes < EVENT_COUNT * 12u + 6 * 1024 * 1024);
-            recorded_fini(&recorded);
         }
 }
 
@@ -200,45 +189,39 @@ TEST(test_definitions_survive, set_up_folder, tear_down_folder) {
     static struct grec_marker early = GREC_MARKER("early", &category, &type);
     static struct grec_string string = GREC_STRING_OF("early string");
     const struct grec_value value = GREC_STRING(&string);
-    struct recorded recorded;
     start_recording(*state, "early.trace", (struct grec_options){.limit_bytes = 64 * 1024});
     grec_instant(&early, &value, 1);
     for (uint64_t i = 0; i < 100000; i++) record_number(i);
     assert_true(status_now().chunks_recycled > 20);
     grec_instant(&early, &value, 1);
-    stop_and_read(&recorded, *state, "early.trace");
-    assert_nothing_lost(&recorded);
-    assert_int_equal(count_markers(&recorded.profile, "early"), 1);
-    assert_payload(&recorded.profile, "early", "Early type{early=\"early string\"}");
-    const struct marker *marker = find_marker(&recorded.profile, "early", NULL);
-    const struct category *row = categories_at(&recorded.profile.categories, marker->category);
+    const struct recorded *recorded = stop_and_read_whole(*state, "early.trace");
+    assert_int_equal(count_markers(&recorded->profile, "early"), 1);
+    assert_payload(&recorded->profile, "early", "Early type{early=\"early string\"}");
+    const struct marker *marker = find_marker(&recorded->profile, "early", NULL);
+    const struct category *row = categories_at(&recorded->profile.categories, marker->category);
     assert_true(text_equal(row->name, TEXT("Early category")));
     assert_int_equal(row->color, COLOR_RED);
-    assert_true(recorded.profile.meta.product.bytes_count > 0);
-    recorded_fini(&recorded);
+    assert_true(recorded->profile.meta.product.bytes_count > 0);
 }
 
 /* Many names must all be in the trace if they fit into the part of the limit that is reserved for definitions. */
 TEST(test_many_names, set_up_folder, tear_down_folder) {
     enum { NAME_COUNT = 20000 };
-    struct recorded recorded;
     start_recording(*state, "names.trace", (struct grec_options){.limit_bytes = 16u << 20});
     for (int i = 0; i < NAME_COUNT; i++) {
         char name[32];
         snprintf(name, sizeof name, "name %d", i);
         grec_add_named_marker(name, NULL, NULL, NULL, NULL, 0);
     }
-    stop_and_read(&recorded, *state, "names.trace");
-    assert_nothing_lost(&recorded);
-    const struct thread *thread = recorded.profile.threads.count ? column_at(&recorded.profile.threads, 0) : NULL;
+    const struct recorded *recorded = stop_and_read_whole(*state, "names.trace");
+    const struct thread *thread = recorded->profile.threads.count ? column_at(&recorded->profile.threads, 0) : NULL;
     assert_non_null(thread);
     assert_int_equal(thread->markers.count, NAME_COUNT);
     for (int i = 0; i < NAME_COUNT; i++) {
         char name[32];
         snprintf(name, sizeof name, "name %d", i);
-        assert_true(marker_has_name(&recorded.profile, column_at(&thread->markers, (size_t)i), name));
+        assert_true(marker_has_name(&recorded->profile, column_at(&thread->markers, (size_t)i), name));
     }
-    recorded_fini(&recorded);
 }
 
 /* Fills the largest possible chunks with names. All names have the same length, so that sooner or later a name ends
@@ -246,7 +229,6 @@ TEST(test_many_names, set_up_folder, tear_down_folder) {
 TEST(test_names_in_the_largest_chunks, set_up_folder, tear_down_folder) {
     enum { NAME_COUNT = 120000 };
     if (HAS_THREAD_SANITIZER) skip(); /* only one thread records */
-    struct recorded recorded;
     start_recording(*state, "large.trace",
                     (struct grec_options){.limit_bytes = GREC_UNLIMITED, .chunk_bytes = 1 << 20});
     for (int i = 0; i < NAME_COUNT; i++) {
@@ -254,23 +236,20 @@ TEST(test_names_in_the_largest_chunks, set_up_folder, tear_down_folder) {
         snprintf(name, sizeof name, "name-%06d", i);
         grec_add_named_marker(name, NULL, NULL, NULL, NULL, 0);
     }
-    stop_and_read(&recorded, *state, "large.trace");
-    assert_nothing_lost(&recorded);
-    const struct thread *thread = column_at(&recorded.profile.threads, 0);
+    const struct recorded *recorded = stop_and_read_whole(*state, "large.trace");
+    const struct thread *thread = column_at(&recorded->profile.threads, 0);
     assert_int_equal(thread->markers.count, NAME_COUNT);
     for (int i = 0; i < NAME_COUNT; i++) {
         char name[16];
         snprintf(name, sizeof name, "name-%06d", i);
-        assert_true(marker_has_name(&recorded.profile, column_at(&thread->markers, (size_t)i), name));
+        assert_true(marker_has_name(&recorded->profile, column_at(&thread->markers, (size_t)i), name));
     }
-    recorded_fini(&recorded);
 }
 
 /* Names that exceed their part of the limit are lost and counted, together with the events that use them. Other
  * events are recorded. */
 TEST(test_too_many_names, set_up_folder, tear_down_folder) {
     enum { NAME_COUNT = 30000, LIMIT_BYTES = 256 * 1024 };
-    struct recorded recorded;
     start_recording(*state, "too-many.trace", (struct grec_options){.limit_bytes = LIMIT_BYTES});
     record_number(0);
     for (int i = 0; i < NAME_COUNT; i++) {
@@ -280,17 +259,17 @@ TEST(test_too_many_names, set_up_folder, tear_down_folder) {
     }
     for (uint64_t i = 1; i <= 100; i++) record_number(i);
     struct grec_status status = status_now();
-    stop_and_read(&recorded, *state, "too-many.trace");
-    assert_status_is_header(&status, &recorded.header);
+    const struct recorded *recorded = stop_and_read(*state, "too-many.trace");
+    assert_status_is_header(&status, &recorded->header);
     assert_true(status.definitions_lost > 0 && status.definitions_lost < NAME_COUNT);
     assert_int_equal(status.events_lost, status.definitions_lost);
     assert_true(file_size_of(temp_folder_file(*state, "too-many.trace")) <= LIMIT_BYTES);
     /* The first names fitted, so their events are in the trace unless they were recycled. */
     size_t kept_count = (size_t)NAME_COUNT - status.definitions_lost, found_count = 0;
-    const struct thread *thread = column_at(&recorded.profile.threads, 0);
+    const struct thread *thread = column_at(&recorded->profile.threads, 0);
     for (size_t i = 0; i < thread->markers.count; i++) {
         struct text name =
-            strings_text(&recorded.profile.strings, ((const struct marker *)column_at(&thread->markers, i))->name);
+            strings_text(&recorded->profile.strings, ((const struct marker *)column_at(&thread->markers, i))->name);
         if (!text_starts_with(name, TEXT("name "))) continue;
         /* The name is not NUL-terminated: other texts follow it. */
         char number[32];
@@ -300,17 +279,15 @@ TEST(test_too_many_names, set_up_folder, tear_down_folder) {
     }
     assert_true(found_count > 0 && found_count <= kept_count);
     assert_true(status.chunks_recycled || found_count == kept_count);
-    struct numbers numbers = collect_numbers(&recorded.profile, NULL, "number", 101);
+    struct numbers numbers = collect_numbers(&recorded->profile, NULL, "number", 101);
     assert_numbers(&numbers, 1, 101);
     free(numbers.counts);
-    assert_int_equal(count_of_cause(&recorded.profile.ledger, LEDGER_LOST, "marker whose definition"), 0);
-    recorded_fini(&recorded);
+    assert_int_equal(count_of_cause(&recorded->profile.ledger, LEDGER_LOST, "marker whose definition"), 0);
 }
 
 /* Repeated names do not take more space. */
 TEST(test_names_again_and_again, set_up_folder, tear_down_folder) {
     enum { NAME_COUNT = 1000, ROUND_COUNT = 50 };
-    struct recorded recorded;
     start_recording(*state, "again.trace", (struct grec_options){.limit_bytes = 4u << 20});
     for (int round = 0; round < ROUND_COUNT; round++)
         for (int i = 0; i < NAME_COUNT; i++) {
@@ -319,10 +296,9 @@ TEST(test_names_again_and_again, set_up_folder, tear_down_folder) {
             grec_add_named_marker(name, NULL, NULL, NULL, NULL, 0);
         }
     struct grec_status status = status_now();
-    stop_and_read(&recorded, *state, "again.trace");
+    stop_and_read(*state, "again.trace");
     assert_int_equal(status.definitions_lost, 0);
     assert_int_equal(status.events_lost, 0);
-    recorded_fini(&recorded);
 }
 
 /* Several threads make equal and different definitions at the same time. */
@@ -338,22 +314,19 @@ static void *define_many(void *argument) {
 
 TEST(test_definitions_at_once, set_up_folder, tear_down_folder) {
     enum { COUNT = 4 };
-    struct recorded recorded;
     pthread_t threads[COUNT];
     start_recording(*state, "at-once.trace", (struct grec_options){.chunk_bytes = 4096, .limit_bytes = 8u << 20});
     for (uint64_t i = 0; i < COUNT; i++)
         assert_int_equal(pthread_create(&threads[i], NULL, define_many, (void *)(uintptr_t)(i * 10000)), 0);
     for (int i = 0; i < COUNT; i++) pthread_join(threads[i], NULL);
-    stop_and_read(&recorded, *state, "at-once.trace");
-    assert_nothing_lost(&recorded);
-    assert_int_equal(count_markers(&recorded.profile, "shared 1999"), COUNT);
-    assert_int_equal(count_markers(&recorded.profile, "shared 1"), COUNT);
+    const struct recorded *recorded = stop_and_read_whole(*state, "at-once.trace");
+    assert_int_equal(count_markers(&recorded->profile, "shared 1999"), COUNT);
+    assert_int_equal(count_markers(&recorded->profile, "shared 1"), COUNT);
     for (int i = 0; i < COUNT; i++) {
         char name[32];
         snprintf(name, sizeof name, "own %d", i * 10000 + 1998);
-        assert_int_equal(count_markers(&recorded.profile, name), 1);
+        assert_int_equal(count_markers(&recorded->profile, name), 1);
     }
-    recorded_fini(&recorded);
 }
 
 /* ---- More threads than chunks. ---- */
@@ -375,7 +348,6 @@ static void *hold_a_chunk(void *argument) {
 
 TEST(test_more_threads_than_chunks, set_up_folder, tear_down_folder) {
     struct crowd *crowd = calloc(1, sizeof *crowd);
-    struct recorded recorded;
     assert_non_null(crowd);
     pthread_barrier_init(&crowd->barrier, NULL, CROWD_COUNT + 1);
     start_recording(*state, "crowd.trace", (struct grec_options){.limit_bytes = 64 * 1024, .chunk_bytes = 4096});
@@ -391,17 +363,16 @@ TEST(test_more_threads_than_chunks, set_up_folder, tear_down_folder) {
     usleep(20000);
     for (uint64_t i = 1; i <= 1000; i++) record_number(i);
     assert_int_equal(status_now().events_lost, lost_count);
-    stop_and_read(&recorded, *state, "crowd.trace");
-    assert_int_equal(recorded.header.lost_event_count, lost_count);
-    assert_int_equal(count_of_cause(&recorded.profile.ledger, LEDGER_LOST, "event that the recorder"), lost_count);
-    struct numbers numbers = collect_numbers(&recorded.profile, NULL, "number", 1001);
+    const struct recorded *recorded = stop_and_read(*state, "crowd.trace");
+    assert_int_equal(recorded->header.lost_event_count, lost_count);
+    assert_int_equal(count_of_cause(&recorded->profile.ledger, LEDGER_LOST, "event that the recorder"), lost_count);
+    struct numbers numbers = collect_numbers(&recorded->profile, NULL, "number", 1001);
     assert_numbers(&numbers, 1, 1001);
     /* The chunks of the ended threads still had space, so no chunk was recycled, and no recorded event of these
      * threads was dropped. */
-    assert_int_equal(recorded.header.recycled_chunk_count, 0);
+    assert_int_equal(recorded->header.recycled_chunk_count, 0);
     assert_int_equal(numbers.counts[0], CROWD_COUNT - lost_count);
     free(numbers.counts);
-    recorded_fini(&recorded);
     pthread_barrier_destroy(&crowd->barrier);
     free(crowd);
 }
@@ -416,24 +387,21 @@ TEST(test_chunk_sizes, set_up_folder, tear_down_folder) {
     static char text[TEXT_BYTES];
     memset(text, 't', sizeof text);
     for (uint32_t chunk_bytes = 4096; chunk_bytes <= 1024 * 1024; chunk_bytes *= 2) {
-        struct recorded recorded;
         start_recording(*state, "sizes.trace",
                         (struct grec_options){.limit_bytes = GREC_UNLIMITED, .chunk_bytes = chunk_bytes});
         for (size_t i = 0; i < EVENT_COUNT; i++) {
             const struct grec_value values[] = {GREC_INT(i), GREC_TEXT_OF(text, i * 2)};
             grec_instant(&marker, values, 2);
         }
-        stop_and_read(&recorded, *state, "sizes.trace");
-        assert_nothing_lost(&recorded);
-        assert_int_equal(recorded.header.chunk_bytes, chunk_bytes);
-        assert_int_equal(recorded.header.cut_text_count, 0);
-        struct numbers numbers = collect_numbers(&recorded.profile, NULL, "sized", EVENT_COUNT);
+        const struct recorded *recorded = stop_and_read_whole(*state, "sizes.trace");
+        assert_int_equal(recorded->header.chunk_bytes, chunk_bytes);
+        assert_int_equal(recorded->header.cut_text_count, 0);
+        struct numbers numbers = collect_numbers(&recorded->profile, NULL, "sized", EVENT_COUNT);
         assert_numbers(&numbers, 0, EVENT_COUNT);
         free(numbers.counts);
-        const struct thread *thread = column_at(&recorded.profile.threads, 0);
+        const struct thread *thread = column_at(&recorded->profile.threads, 0);
         for (size_t i = 0; i < EVENT_COUNT; i++)
-            assert_int_equal(value_of(&recorded.profile, column_at(&thread->markers, i), 1).text.bytes_count, i * 2);
-        recorded_fini(&recorded);
+            assert_int_equal(value_of(&recorded->profile, column_at(&thread->markers, i), 1).text.bytes_count, i * 2);
     }
 }
 
@@ -601,14 +569,11 @@ static uint64_t *table_entry_of(const struct trace_chunk_header *chunk) {
 
 /* Saves a copy. Returns how many of the numbers it has. */
 static uint64_t count_in_copy(const struct temp_folder *folder, uint64_t recycled_count) {
-    struct recorded copy;
     assert_int_equal(grec_save(temp_folder_file(folder, "copy.trace")), GREC_OK);
-    recorded_read(&copy, temp_folder_file(folder, "copy.trace"));
-    assert_nothing_lost(&copy);
-    assert_int_equal(copy.header.recycled_chunk_count, recycled_count);
-    uint64_t count = count_markers(&copy.profile, "number");
-    recorded_fini(&copy);
-    return count;
+    const struct recorded *copy = recorded_read(temp_folder_file(folder, "copy.trace"));
+    assert_nothing_lost(copy);
+    assert_int_equal(copy->header.recycled_chunk_count, recycled_count);
+    return count_markers(&copy->profile, "number");
 }
 
 /* The next thread to continue a kept chunk gives it a new index, first in the chunk and then in the table. */

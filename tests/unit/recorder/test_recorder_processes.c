@@ -63,7 +63,7 @@ static void start_or_exit(const struct temp_folder *folder, const char *name) {
 
 /* A trace in which two processes have the same pid, and the process of each marker. */
 struct namesakes {
-    struct recorded recorded;
+    const struct recorded *recorded;
     const struct process *first, *second;
 };
 
@@ -76,10 +76,10 @@ static const struct process *process_of(const struct recorded *recorded, const c
 /* Reads the trace, which must have lost nothing. */
 static void read_namesakes(struct namesakes *both, const struct temp_folder *folder, const char *name,
                            const char *first_marker, const char *second_marker, int64_t pid) {
-    recorded_read(&both->recorded, temp_folder_file(folder, name));
-    assert_nothing_lost(&both->recorded);
-    both->first = process_of(&both->recorded, first_marker);
-    both->second = process_of(&both->recorded, second_marker);
+    both->recorded = recorded_read(temp_folder_file(folder, name));
+    assert_nothing_lost(both->recorded);
+    both->first = process_of(both->recorded, first_marker);
+    both->second = process_of(both->recorded, second_marker);
     assert_ptr_not_equal(both->first, both->second);
     assert_int_equal(both->first->pid, pid);
     assert_int_equal(both->second->pid, pid);
@@ -106,13 +106,12 @@ TEST(test_one_recording, set_up_folder, tear_down_folder) {
     if (!run_as_first_process(record_in_nested_namespaces, *state)) return;
     struct namesakes both;
     read_namesakes(&both, *state, "nested.trace", "outer", "inner", 1);
-    find_marker(&both.recorded.profile, "outer", &outer);
-    find_marker(&both.recorded.profile, "inner", &inner);
-    assert_int_equal(count_markers_of(&both.recorded.profile, outer, "of both"), 1);
-    assert_int_equal(count_markers_of(&both.recorded.profile, inner, "of both"), 1);
+    find_marker(&both.recorded->profile, "outer", &outer);
+    find_marker(&both.recorded->profile, "inner", &inner);
+    assert_int_equal(count_markers_of(&both.recorded->profile, outer, "of both"), 1);
+    assert_int_equal(count_markers_of(&both.recorded->profile, inner, "of both"), 1);
     /* Each thread has a different number. */
-    assert_int_equal(both.recorded.header.next_thread_uid, 3);
-    recorded_fini(&both.recorded);
+    assert_int_equal(both.recorded->header.next_thread_uid, 3);
 }
 
 /* The process that joins is the first of its pid namespace, as in a container. */
@@ -134,7 +133,6 @@ TEST(test_join_from_a_container, set_up_folder, tear_down_folder) {
     if (!run_as_first_process(join_from_nested_namespace, *state)) return;
     struct namesakes both;
     read_namesakes(&both, *state, "joined.trace", "outer", "inner", 1);
-    recorded_fini(&both.recorded);
 }
 
 /* Waits until the sampler has looked at all threads twice. */
@@ -180,8 +178,7 @@ TEST(test_join_with_own_proc, set_up_folder, tear_down_folder) {
     assert_true(both.first->pid_namespace != both.second->pid_namespace);
     assert_int_equal(both.second->outer_pid, 0); /* its /proc does not show it */
     assert_true(both.second->end_ns != TIME_NONE);
-    if (!IS_SANITIZED) assert_true(knows_memory(&both.recorded.profile, both.second));
-    recorded_fini(&both.recorded);
+    if (!IS_SANITIZED) assert_true(knows_memory(&both.recorded->profile, both.second));
 }
 
 /* ---- A pid that is used again. ---- */
@@ -214,7 +211,6 @@ TEST(test_pid_used_again, set_up_folder, tear_down_folder) {
     if (!run_as_first_process(record_two_lives, *state)) return;
     struct namesakes both;
     read_namesakes(&both, *state, "lives.trace", "first life", "second life", REUSED_PID);
-    recorded_fini(&both.recorded);
 }
 
 /* ---- The same process in another namespace. ---- */
@@ -236,21 +232,20 @@ static void record_two_threads(const struct temp_folder *folder) {
 
 /* The folder /proc is that of this process's namespace, so it has the ids that this process sees. */
 TEST(test_outer_ids, set_up_folder, tear_down_folder) {
-    struct recorded recorded;
+    const struct recorded *recorded;
     const struct thread *first = NULL, *second = NULL;
     seen_first = mmap(NULL, sizeof *seen_first, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
     assert_ptr_not_equal(seen_first, MAP_FAILED);
     if (run_as_first_process(record_two_threads, *state)) {
-        recorded_read(&recorded, temp_folder_file(*state, "inner.trace"));
-        assert_nothing_lost(&recorded);
-        find_marker(&recorded.profile, "in the first thread", &first);
-        find_marker(&recorded.profile, "in the second thread", &second);
-        const struct process *process = profile_process_at(&recorded.profile, first->process);
+        recorded = recorded_read(temp_folder_file(*state, "inner.trace"));
+        assert_nothing_lost(recorded);
+        find_marker(&recorded->profile, "in the first thread", &first);
+        find_marker(&recorded->profile, "in the second thread", &second);
+        const struct process *process = profile_process_at(&recorded->profile, first->process);
         assert_int_equal(process->pid, 1);
         assert_int_equal(process->outer_pid, *seen_first);
         assert_int_equal(first->outer_tid, *seen_first);
         assert_true(second->outer_tid && second->outer_tid != second->tid && second->outer_tid != *seen_first);
-        recorded_fini(&recorded);
     }
     munmap(seen_first, sizeof *seen_first);
     seen_first = NULL;
@@ -274,16 +269,13 @@ static void start_anew_in_nested_namespace(const struct temp_folder *folder) {
 }
 
 TEST(test_recordings_of_their_own, set_up_folder, tear_down_folder) {
-    struct recorded recorded;
     if (!run_as_first_process(start_anew_in_nested_namespace, *state)) return;
-    recorded_read(&recorded, temp_folder_file(*state, "parent.trace"));
-    assert_int_equal(count_markers(&recorded.profile, "parent"), 1);
-    assert_int_equal(count_markers(&recorded.profile, "child"), 0);
-    recorded_fini(&recorded);
-    recorded_read(&recorded, temp_folder_file(*state, "child.trace"));
-    assert_int_equal(count_markers(&recorded.profile, "parent"), 0);
-    assert_int_equal(count_markers(&recorded.profile, "child"), 1);
-    recorded_fini(&recorded);
+    const struct recorded *recorded = recorded_read(temp_folder_file(*state, "parent.trace"));
+    assert_int_equal(count_markers(&recorded->profile, "parent"), 1);
+    assert_int_equal(count_markers(&recorded->profile, "child"), 0);
+    recorded = recorded_read(temp_folder_file(*state, "child.trace"));
+    assert_int_equal(count_markers(&recorded->profile, "parent"), 0);
+    assert_int_equal(count_markers(&recorded->profile, "child"), 1);
 }
 
 /* ---- A file that a child still records into. ---- */
@@ -353,12 +345,10 @@ static const struct grec_options no_options;
 
 static void assert_recorded(const struct temp_folder *folder, const char *name, size_t before_count,
                             size_t after_count) {
-    struct recorded recorded;
-    recorded_read(&recorded, temp_folder_file(folder, name));
-    assert_nothing_lost(&recorded);
-    assert_int_equal(count_markers(&recorded.profile, "before"), before_count);
-    assert_int_equal(count_markers(&recorded.profile, "after"), after_count);
-    recorded_fini(&recorded);
+    const struct recorded *recorded = recorded_read(temp_folder_file(folder, name));
+    assert_nothing_lost(recorded);
+    assert_int_equal(count_markers(&recorded->profile, "before"), before_count);
+    assert_int_equal(count_markers(&recorded->profile, "after"), after_count);
 }
 
 static void assert_busy(const struct temp_folder *folder, const char *name) {
@@ -434,10 +424,8 @@ TEST(test_another_limit_with_a_living_child, set_up_folder, tear_down_folder) {
     end_child(&child);
     grec_stop();
     assert_recorded(*state, "limit.trace", 1, 1);
-    struct recorded recorded;
-    recorded_read(&recorded, temp_folder_file(*state, "moved.trace"));
-    assert_int_equal(count_markers(&recorded.profile, "goes on"), 1);
-    recorded_fini(&recorded);
+    const struct recorded *recorded = recorded_read(temp_folder_file(*state, "moved.trace"));
+    assert_int_equal(count_markers(&recorded->profile, "goes on"), 1);
 }
 
 /* A child must not replace its parent's file either. It continues in its parent's recording. */
@@ -473,10 +461,8 @@ TEST(test_child_of_a_process_with_a_title, set_up_folder, tear_down_folder) {
     *program_invocation_short_name = first;
     assert_int_equal(wait_for_child(child), 0);
     grec_stop();
-    struct recorded recorded;
-    recorded_read(&recorded, temp_folder_file(*state, "title.trace"));
-    assert_true(text_equal(process_of(&recorded, "child")->name, process_of(&recorded, "parent")->name));
-    recorded_fini(&recorded);
+    const struct recorded *recorded = recorded_read(temp_folder_file(*state, "title.trace"));
+    assert_true(text_equal(process_of(recorded, "child")->name, process_of(recorded, "parent")->name));
 }
 
 /* ---- A file that no other process records into. ---- */
@@ -570,7 +556,6 @@ static _Noreturn void end_before_child(const struct temp_folder *folder, const i
 }
 
 TEST(test_parent_that_ends_at_once, set_up_folder, tear_down_folder) {
-    struct recorded recorded;
     int end_pipe[2];
     char byte;
     assert_int_equal(pipe(end_pipe), 0);
@@ -581,12 +566,11 @@ TEST(test_parent_that_ends_at_once, set_up_folder, tear_down_folder) {
     assert_int_equal(wait_for_child(parent), 0);
     assert_int_equal(read(end_pipe[0], &byte, 1), 0); /* the child has ended */
     close(end_pipe[0]);
-    recorded_read(&recorded, temp_folder_file(*state, "outlived.trace"));
-    assert_nothing_lost(&recorded);
-    assert_int_equal(count_markers(&recorded.profile, "outlives"), 1);
-    assert_int_equal(recorded.header.chunks_offset + recorded.header.chunk_count * recorded.header.chunk_bytes,
+    const struct recorded *recorded = recorded_read(temp_folder_file(*state, "outlived.trace"));
+    assert_nothing_lost(recorded);
+    assert_int_equal(count_markers(&recorded->profile, "outlives"), 1);
+    assert_int_equal(recorded->header.chunks_offset + recorded->header.chunk_count * recorded->header.chunk_bytes,
                      file_size_of(temp_folder_file(*state, "outlived.trace")));
-    recorded_fini(&recorded);
 }
 
 int main(void) { return unit_tests_run(NULL, NULL); }

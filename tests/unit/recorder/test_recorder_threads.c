@@ -60,21 +60,18 @@ TEST(test_names, set_up_folder, tear_down_folder) {
     static const char *const expected[] = {"system one", "system two", "registered", "\\xff not UTF-8 \xc3\xa9",
                                            kept_name};
     enum { COUNT = sizeof cases / sizeof *cases };
-    struct recorded recorded;
     start_recording(*state, "names.trace", no_options);
     for (int i = 0; i < COUNT; i++) run_thread(record_named, &cases[i]);
-    stop_and_read(&recorded, *state, "names.trace");
-    assert_nothing_lost(&recorded);
-    assert_int_equal(recorded.header.cut_text_count, 1);
+    const struct recorded *recorded = stop_and_read_whole(*state, "names.trace");
+    assert_int_equal(recorded->header.cut_text_count, 1);
     for (int i = 0; i < COUNT; i++) {
-        const struct thread *thread = find_thread(&recorded.profile, expected[i]);
+        const struct thread *thread = find_thread(&recorded->profile, expected[i]);
         if (!thread) fail_msg("there is no thread \"%s\"", expected[i]);
         assert_int_equal(thread->tid, cases[i].tid);
         assert_int_equal(thread->is_main, false);
-        assert_int_equal(count_markers_of(&recorded.profile, thread, "number"), 1);
+        assert_int_equal(count_markers_of(&recorded->profile, thread, "number"), 1);
         assert_true(thread->end_ns != TIME_NONE);
     }
-    recorded_fini(&recorded);
 }
 
 /* Registers a thread three times. The trace must have one thread with the last name. */
@@ -88,41 +85,35 @@ static void *rename_and_record(void *argument) {
 }
 
 TEST(test_renamed, set_up_folder, tear_down_folder) {
-    struct recorded recorded;
     start_recording(*state, "renamed.trace", no_options);
     run_thread(rename_and_record, NULL);
-    stop_and_read(&recorded, *state, "renamed.trace");
-    assert_nothing_lost(&recorded);
-    const struct thread *thread = find_thread(&recorded.profile, "third");
+    const struct recorded *recorded = stop_and_read_whole(*state, "renamed.trace");
+    const struct thread *thread = find_thread(&recorded->profile, "third");
     assert_non_null(thread);
-    assert_null(find_thread(&recorded.profile, "first"));
-    assert_null(find_thread(&recorded.profile, "second"));
-    assert_int_equal(count_markers_of(&recorded.profile, thread, "number"), 3);
-    recorded_fini(&recorded);
+    assert_null(find_thread(&recorded->profile, "first"));
+    assert_null(find_thread(&recorded->profile, "second"));
+    assert_int_equal(count_markers_of(&recorded->profile, thread, "number"), 3);
 }
 
 /* A thread that registers before the recording is in two recordings. */
 TEST(test_registered_before, set_up_folder, tear_down_folder) {
     grec_thread_register("before");
     for (int i = 0; i < 2; i++) {
-        struct recorded recorded;
         start_recording(*state, "before.trace", no_options);
         record_number(0);
-        stop_and_read(&recorded, *state, "before.trace");
-        const struct thread *thread = find_thread(&recorded.profile, "before");
+        const struct recorded *recorded = stop_and_read(*state, "before.trace");
+        const struct thread *thread = find_thread(&recorded->profile, "before");
         assert_non_null(thread);
         assert_true(thread->is_main);
         /* The thread continues after its process's recording ended. */
-        const struct process *process = profile_process_at(&recorded.profile, thread->process);
+        const struct process *process = profile_process_at(&recorded->profile, thread->process);
         assert_true(process_shutdown_ns(process) == TIME_NONE && thread->end_ns == TIME_NONE);
-        recorded_fini(&recorded);
     }
     grec_thread_unregister();
 }
 
 /* After grec_thread_unregister, the next event begins a new thread in the trace. */
 TEST(test_unregistered_and_again, set_up_folder, tear_down_folder) {
-    struct recorded recorded;
     start_recording(*state, "lives.trace", no_options);
     grec_thread_register("first life");
     record_number(0);
@@ -131,17 +122,15 @@ TEST(test_unregistered_and_again, set_up_folder, tear_down_folder) {
     record_number(1);
     grec_thread_register("second life");
     record_number(2);
-    stop_and_read(&recorded, *state, "lives.trace");
-    assert_nothing_lost(&recorded);
-    const struct thread *first = find_thread(&recorded.profile, "first life");
-    const struct thread *second = find_thread(&recorded.profile, "second life");
+    const struct recorded *recorded = stop_and_read_whole(*state, "lives.trace");
+    const struct thread *first = find_thread(&recorded->profile, "first life");
+    const struct thread *second = find_thread(&recorded->profile, "second life");
     assert_non_null(first);
     assert_non_null(second);
     assert_int_equal(first->tid, second->tid);
-    assert_int_equal(count_markers_of(&recorded.profile, first, "number"), 1);
-    assert_int_equal(count_markers_of(&recorded.profile, second, "number"), 2);
+    assert_int_equal(count_markers_of(&recorded->profile, first, "number"), 1);
+    assert_int_equal(count_markers_of(&recorded->profile, second, "number"), 2);
     assert_true(first->end_ns != TIME_NONE && second->start_ns >= first->end_ns + 2000000);
-    recorded_fini(&recorded);
 }
 
 static void *push_wait_and_sample(void *argument) {
@@ -155,7 +144,6 @@ static void *push_wait_and_sample(void *argument) {
 }
 
 TEST(test_unregistered_within_labels, set_up_folder, tear_down_folder) {
-    struct recorded recorded;
     pthread_barrier_t barrier;
     pthread_t other;
     pthread_barrier_init(&barrier, NULL, 2);
@@ -176,18 +164,16 @@ TEST(test_unregistered_within_labels, set_up_folder, tear_down_folder) {
     pthread_barrier_destroy(&barrier);
     GREC_LABEL("later", NULL);
     grec_sample();
-    stop_and_read(&recorded, *state, "labels.trace");
-    assert_nothing_lost(&recorded);
+    const struct recorded *recorded = stop_and_read_whole(*state, "labels.trace");
     size_t sample_count = 0;
-    for (size_t i = 0; i < recorded.profile.threads.count; i++) {
-        const struct thread *thread = column_at(&recorded.profile.threads, i);
+    for (size_t i = 0; i < recorded->profile.threads.count; i++) {
+        const struct thread *thread = column_at(&recorded->profile.threads, i);
         if (!samples_count(&thread->samples)) continue;
         sample_count++;
         bool is_other = text_equal(thread->name, TEXT("other"));
-        assert_stack(&recorded.profile, samples_at(&thread->samples, 0)->stack, is_other ? "its own" : "later");
+        assert_stack(&recorded->profile, samples_at(&thread->samples, 0)->stack, is_other ? "its own" : "later");
     }
     assert_int_equal(sample_count, 2);
-    recorded_fini(&recorded);
 }
 
 /* ---- Starts and ends. ---- */
@@ -203,7 +189,6 @@ static void *sleep_and_record(void *argument) {
 }
 
 TEST(test_starts_and_ends, set_up_folder, tear_down_folder) {
-    struct recorded recorded;
     struct thread *marker_thread = NULL;
     start_recording(*state, "times.trace", no_options);
     GREC_INSTANT("begin", NULL);
@@ -211,9 +196,9 @@ TEST(test_starts_and_ends, set_up_folder, tear_down_folder) {
     GREC_INSTANT("between", NULL);
     run_thread(sleep_and_record, NULL);
     GREC_INSTANT("end", NULL);
-    stop_and_read(&recorded, *state, "times.trace");
-    const struct profile *profile = &recorded.profile;
-    assert_nothing_lost(&recorded);
+    const struct recorded *recorded = stop_and_read(*state, "times.trace");
+    const struct profile *profile = &recorded->profile;
+    assert_nothing_lost(recorded);
     int64_t between_ns = find_marker(profile, "between", NULL)->start_ns;
     int64_t end_ns = find_marker(profile, "end", NULL)->start_ns;
     const struct thread *timed = find_thread(profile, "timed"), *other = NULL;
@@ -230,7 +215,6 @@ TEST(test_starts_and_ends, set_up_folder, tear_down_folder) {
     marker = column_at(&other->markers, 0);
     assert_true(other->start_ns > between_ns && other->start_ns <= marker->start_ns);
     assert_true(other->end_ns >= marker->start_ns + 2000000 && other->end_ns < end_ns);
-    recorded_fini(&recorded);
 }
 
 /* ---- Thousands of short-lived threads. ---- */
@@ -265,57 +249,53 @@ static void live_many(uint64_t from, uint64_t end) {
 
 TEST(test_short_lives, set_up_folder, tear_down_folder) {
     struct temp_folder *folder = *state;
-    struct recorded recorded;
     start_recording(folder, "short.trace", (struct grec_options){.limit_bytes = GREC_UNLIMITED});
     live_many(0, LIFE_COUNT / 10);
     uint64_t rss_before = rss_bytes();
     live_many(LIFE_COUNT / 10, LIFE_COUNT);
     uint64_t rss_after = rss_bytes();
     /* With a chunk for each thread the file would have 196 MB. */
-    stop_and_read(&recorded, folder, "short.trace");
+    const struct recorded *recorded = stop_and_read(folder, "short.trace");
     uint64_t file_bytes = file_size_of(temp_folder_file(folder, "short.trace"));
     assert_true(file_bytes < LIFE_COUNT * 300u + 10 * 65536);
     if (!getenv("TSAN_OPTIONS") && rss_after > rss_before) assert_true(rss_after - rss_before < 64u << 20);
-    assert_nothing_lost(&recorded);
-    struct numbers numbers = collect_numbers(&recorded.profile, NULL, "number", LIFE_COUNT);
+    assert_nothing_lost(recorded);
+    struct numbers numbers = collect_numbers(&recorded->profile, NULL, "number", LIFE_COUNT);
     for (uint64_t i = 0; i < LIFE_COUNT; i++) assert_int_equal(numbers.counts[i], EVENTS_OF_LIFE);
     free(numbers.counts);
     size_t life_count = 0;
-    for (size_t i = 0; i < recorded.profile.threads.count; i++) {
-        const struct thread *thread = column_at(&recorded.profile.threads, i);
+    for (size_t i = 0; i < recorded->profile.threads.count; i++) {
+        const struct thread *thread = column_at(&recorded->profile.threads, i);
         if (!text_starts_with(thread->name, TEXT("short "))) continue;
         const struct marker *first = column_at(&thread->markers, 0);
         const struct marker *last = column_at(&thread->markers, thread->markers.count - 1);
         char name[32];
         snprintf(name, sizeof name, "%.*s", (int)thread->name.bytes_count, thread->name.bytes);
         uint64_t number = strtoull(name + 6, NULL, 10);
-        assert_int_equal(value_of(&recorded.profile, first, 0).number.mantissa, number);
+        assert_int_equal(value_of(&recorded->profile, first, 0).number.mantissa, number);
         assert_int_equal(thread->markers.count, EVENTS_OF_LIFE);
         assert_true(thread->start_ns == TIME_NONE || thread->start_ns <= first->start_ns);
         assert_true(thread->end_ns != TIME_NONE && thread->end_ns >= last->start_ns);
         life_count++;
     }
     assert_int_equal(life_count, LIFE_COUNT);
-    recorded_fini(&recorded);
 }
 
 /* Under a limit, the trace has all events of the latest threads. */
 TEST(test_short_lives_in_little_room, set_up_folder, tear_down_folder) {
     struct temp_folder *folder = *state;
-    struct recorded recorded;
     enum { LIMIT_BYTES = 128 * 1024 };
     start_recording(folder, "little.trace", (struct grec_options){.limit_bytes = LIMIT_BYTES});
     live_many(0, LIFE_COUNT);
-    stop_and_read(&recorded, folder, "little.trace");
+    const struct recorded *recorded = stop_and_read(folder, "little.trace");
     assert_true(file_size_of(temp_folder_file(folder, "little.trace")) <= LIMIT_BYTES);
-    assert_true(recorded.header.recycled_chunk_count > 0);
-    assert_nothing_lost(&recorded);
-    struct numbers numbers = collect_numbers(&recorded.profile, NULL, "number", LIFE_COUNT);
+    assert_true(recorded->header.recycled_chunk_count > 0);
+    assert_nothing_lost(recorded);
+    struct numbers numbers = collect_numbers(&recorded->profile, NULL, "number", LIFE_COUNT);
     uint64_t first = LIFE_COUNT;
     while (first && numbers.counts[first - 1] == EVENTS_OF_LIFE) first--;
     assert_true(first > 0 && first < LIFE_COUNT - 100);
     free(numbers.counts);
-    recorded_fini(&recorded);
 }
 
 /* ---- Threads that end without giving back their records. ---- */
@@ -349,18 +329,15 @@ static void *record_in_destructors(void *argument) {
  * takes. A thread that records after it was unregistered is another one in the trace. */
 static void record_unreleased(void **state, void *(*run)(void *), uint64_t step, uint64_t track_count) {
     enum { COUNT = 200, TRACK_COUNT_OF_MAIN = 1, CHUNK_COUNT_MAX = 40 };
-    struct recorded recorded;
     start_recording(*state, "unreleased.trace", no_options);
     GREC_INSTANT("main", NULL);
     for (uint64_t i = 0; i < COUNT; i++) run_thread(run, (void *)(uintptr_t)(i * step));
-    stop_and_read(&recorded, *state, "unreleased.trace");
-    assert_nothing_lost(&recorded);
-    assert_int_equal(recorded.header.next_thread_uid, COUNT * track_count + TRACK_COUNT_OF_MAIN + 1);
-    assert_true(recorded.header.chunk_count < CHUNK_COUNT_MAX);
-    struct numbers numbers = collect_numbers(&recorded.profile, NULL, "number", COUNT * step);
+    const struct recorded *recorded = stop_and_read_whole(*state, "unreleased.trace");
+    assert_int_equal(recorded->header.next_thread_uid, COUNT * track_count + TRACK_COUNT_OF_MAIN + 1);
+    assert_true(recorded->header.chunk_count < CHUNK_COUNT_MAX);
+    struct numbers numbers = collect_numbers(&recorded->profile, NULL, "number", COUNT * step);
     for (uint64_t i = 0; i < COUNT * step; i++) assert_int_equal(numbers.counts[i], 1);
     free(numbers.counts);
-    recorded_fini(&recorded);
 }
 
 /* The sanitizers do not allow such ends. */
@@ -388,7 +365,6 @@ static void *record_and_wait(void *argument) {
 
 TEST(test_ends_in_a_pause, set_up_folder, tear_down_folder) {
     enum { ROUND_COUNT = 100 };
-    struct recorded recorded;
     pthread_barrier_t barrier;
     pthread_barrier_init(&barrier, NULL, 2);
     start_recording(*state, "pause.trace", (struct grec_options){.limit_bytes = 128 * 1024});
@@ -403,11 +379,10 @@ TEST(test_ends_in_a_pause, set_up_folder, tear_down_folder) {
         record_number(0);
     }
     pthread_barrier_destroy(&barrier);
-    stop_and_read(&recorded, *state, "pause.trace");
-    assert_nothing_lost(&recorded);
-    assert_int_equal(count_markers(&recorded.profile, "number"), 2 * ROUND_COUNT);
+    const struct recorded *recorded = stop_and_read_whole(*state, "pause.trace");
+    assert_int_equal(count_markers(&recorded->profile, "number"), 2 * ROUND_COUNT);
     /* Each thread that ended in a pause must have its own end within this pause. */
-    const struct profile *profile = &recorded.profile;
+    const struct profile *profile = &recorded->profile;
     assert_int_equal(profile->paused_ranges.count, ROUND_COUNT);
     assert_int_equal(profile->threads.count, ROUND_COUNT + 1);
     size_t pause_count = 0;
@@ -420,7 +395,6 @@ TEST(test_ends_in_a_pause, set_up_folder, tear_down_folder) {
         }
     }
     assert_int_equal(pause_count, ROUND_COUNT);
-    recorded_fini(&recorded);
 }
 
 /* ---- Threads that are cancelled. ---- */
@@ -449,7 +423,6 @@ static void *record_while_cancelled(void *argument) {
 /* Without sampler, the thread itself extends the file. */
 TEST(test_cancelled, set_up_folder, tear_down_folder) {
     struct cancelled cancelled = {.has_recorded = false};
-    struct recorded recorded;
     pthread_t thread;
     void *result = NULL;
     snprintf(cancelled.copy_path, sizeof cancelled.copy_path, "%s", temp_folder_file(*state, "copy.trace"));
@@ -460,10 +433,8 @@ TEST(test_cancelled, set_up_folder, tear_down_folder) {
     assert_true(cancelled.has_recorded);
     assert_true(cancelled.has_saved);
     assert_true(cancelled.has_stopped);
-    stop_and_read(&recorded, *state, "cancelled.trace");
-    assert_nothing_lost(&recorded);
-    assert_int_equal(count_markers(&recorded.profile, "number"), CANCELLED_EVENT_COUNT);
-    recorded_fini(&recorded);
+    const struct recorded *recorded = stop_and_read_whole(*state, "cancelled.trace");
+    assert_int_equal(count_markers(&recorded->profile, "number"), CANCELLED_EVENT_COUNT);
 }
 
 /* ---- Threads that are left out. ---- */
@@ -484,15 +455,12 @@ TEST(test_filter, set_up_folder, tear_down_folder) {
     };
     static char names[][16] = {"Compositor", "DOM Worker", "painter"};
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
-        struct recorded recorded;
         start_recording(*state, "filter.trace", (struct grec_options){.threads = cases[i].words});
         for (size_t j = 0; j < 3; j++) run_thread(record_as, names[j]);
-        stop_and_read(&recorded, *state, "filter.trace");
-        assert_nothing_lost(&recorded);
+        const struct recorded *recorded = stop_and_read_whole(*state, "filter.trace");
         for (size_t j = 0; j < 3; j++)
-            if ((find_thread(&recorded.profile, names[j]) != NULL) != cases[i].is_kept[j])
+            if ((find_thread(&recorded->profile, names[j]) != NULL) != cases[i].is_kept[j])
                 fail_msg("\"%s\" and %s", cases[i].words, names[j]);
-        recorded_fini(&recorded);
     }
 }
 
@@ -500,7 +468,6 @@ TEST(test_filter, set_up_folder, tear_down_folder) {
  * the thread's chunk. */
 TEST(test_filter_of_a_renamed_thread, set_up_folder, tear_down_folder) {
     enum { EVENT_COUNT = 20000 };
-    struct recorded recorded;
     start_recording(*state, "in-and-out.trace",
                     (struct grec_options){.threads = "in", .chunk_bytes = 4096, .limit_bytes = 1u << 20});
     uint64_t number = 0;
@@ -510,13 +477,12 @@ TEST(test_filter_of_a_renamed_thread, set_up_folder, tear_down_folder) {
         grec_thread_register("out");
         for (int i = 0; i < EVENT_COUNT; i++) record_number(number++);
     }
-    stop_and_read(&recorded, *state, "in-and-out.trace");
+    const struct recorded *recorded = stop_and_read(*state, "in-and-out.trace");
     grec_thread_unregister();
-    assert_nothing_lost(&recorded);
-    struct numbers numbers = collect_numbers(&recorded.profile, NULL, "number", number);
+    assert_nothing_lost(recorded);
+    struct numbers numbers = collect_numbers(&recorded->profile, NULL, "number", number);
     for (uint64_t i = 0; i < number; i++) assert_int_equal(numbers.counts[i], i % (EVENT_COUNT + 10) < 10 ? 1 : 0);
     free(numbers.counts);
-    recorded_fini(&recorded);
 }
 
 int main(void) { return unit_tests_run(NULL, NULL); }

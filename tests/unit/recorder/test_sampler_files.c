@@ -29,12 +29,7 @@ static void sample_all(const struct temp_folder *folder) {
     wait_rounds(2);
 }
 
-static void stop_and_check(const struct temp_folder *folder) {
-    struct recorded recorded;
-    stop_and_read(&recorded, folder, "files.trace");
-    assert_nothing_lost(&recorded);
-    recorded_fini(&recorded);
-}
+static void stop_and_check(const struct temp_folder *folder) { stop_and_read_whole(folder, "files.trace"); }
 
 /* Returns the number of this process's descriptors that refer to files other than the trace. */
 static size_t count_other_files(const struct temp_folder *folder) {
@@ -167,26 +162,24 @@ static void run_changed(const struct temp_folder *folder, void (*change)(const s
 }
 
 static void assert_whole_after(const struct temp_folder *folder, void (*change)(const struct temp_folder *folder)) {
-    struct recorded recorded;
     pid_t pid = fork();
     if (!pid) {
         run_changed(folder, change);
         _exit(0);
     }
     assert_int_equal(wait_for_child(pid), 0);
-    recorded_read(&recorded, temp_folder_file(folder, "files.trace"));
-    const struct thread *samples = need_thread(&recorded, "worker");
+    const struct recorded *recorded = recorded_read(temp_folder_file(folder, "files.trace"));
+    const struct thread *samples = need_thread(recorded, "worker");
     size_t count = 0, whole_count = 0;
     for (size_t i = 0; i < samples_count(&samples->samples); i++) {
         struct frame_list list;
-        if (sample_time_ns(samples, i) <= at_work_ns(&recorded.profile)) continue;
-        if (stack_is_rest(&recorded.profile, sample_stack(samples, i))) continue;
+        if (sample_time_ns(samples, i) <= at_work_ns(&recorded->profile)) continue;
+        if (stack_is_rest(&recorded->profile, sample_stack(samples, i))) continue;
         count++;
-        frame_list_take(&list, &recorded.profile, sample_stack(samples, i));
+        frame_list_take(&list, &recorded->profile, sample_stack(samples, i));
         whole_count += list.count > 2;
     }
     if (count < STACK_COUNT / 2 || whole_count < count) fail_msg("%zu of %zu samples have callers", whole_count, count);
-    recorded_fini(&recorded);
 }
 
 static void forbid_files(const struct temp_folder *folder) {

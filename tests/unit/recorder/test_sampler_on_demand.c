@@ -56,7 +56,6 @@ static void need_rounds(void) {
 
 TEST(test_thread_that_works, set_up_folder_and_alarm, tear_down_folder) {
     skip_under_thread_sanitizer();
-    struct recorded recorded;
     struct busy_thread thread = {.run = compute, .name = "busy"};
     start_sampling(*state, "demand.trace", seldom);
     start_thread(&thread);
@@ -65,36 +64,31 @@ TEST(test_thread_that_works, set_up_folder_and_alarm, tear_down_folder) {
     busy_thread_join(&thread);
     assert_int_equal(grec_thread_is_recorded(handle), 0);
     assert_int_equal(grec_sample_thread(handle), GREC_ERROR_STATE);
-    stop_and_read(&recorded, *state, "demand.trace");
-    assert_nothing_lost(&recorded);
-    size_t count = count_samples_in(&recorded.profile, need_thread(&recorded, "busy"), working_code());
+    const struct recorded *recorded = stop_and_read_whole(*state, "demand.trace");
+    size_t count = count_samples_in(&recorded->profile, need_thread(recorded, "busy"), working_code());
     assert_true(count >= DEMANDED_COUNT);
-    recorded_fini(&recorded);
 }
 
 /* The thread has not run since its last sample, or it waits: its stack is read from outside. Also while sampling is
  * paused, and then no other thread is sampled. */
 TEST(test_thread_that_sleeps, set_up_folder_and_alarm, tear_down_folder) {
     skip_under_thread_sanitizer();
-    struct recorded recorded;
     struct busy_thread thread = {.run = wait_for_the_end, .name = "sleepy"};
     start_sampling(*state, "demand.trace", seldom);
     grec_thread_register("the first");
     grec_pause_sampling();
     start_thread(&thread);
     for (int i = 0; i < DEMANDED_COUNT; i++) need_sample();
-    stop_and_read(&recorded, *state, "demand.trace");
+    const struct recorded *recorded = stop_and_read(*state, "demand.trace");
     busy_thread_join(&thread);
-    assert_nothing_lost(&recorded);
-    assert_true(need_thread(&recorded, "sleepy")->samples.rows.count >= DEMANDED_COUNT);
-    const struct thread *first = find_thread(&recorded.profile, "the first");
+    assert_nothing_lost(recorded);
+    assert_true(need_thread(recorded, "sleepy")->samples.rows.count >= DEMANDED_COUNT);
+    const struct thread *first = find_thread(&recorded->profile, "the first");
     assert_true(!first || !first->samples.rows.count);
-    recorded_fini(&recorded);
 }
 
 TEST(test_waiting, set_up_folder_and_alarm, tear_down_folder) {
     skip_under_thread_sanitizer();
-    struct recorded recorded;
     struct busy_thread thread = {.run = compute, .name = "busy"};
     start_sampling(*state, "demand.trace", seldom);
     start_thread(&thread);
@@ -110,10 +104,8 @@ TEST(test_waiting, set_up_folder_and_alarm, tear_down_folder) {
     grec_resume();
     need_rounds();
     busy_thread_join(&thread);
-    stop_and_read(&recorded, *state, "demand.trace");
-    assert_nothing_lost(&recorded);
-    assert_true(recorded.profile.overheads.count >= 6);
-    recorded_fini(&recorded);
+    const struct recorded *recorded = stop_and_read_whole(*state, "demand.trace");
+    assert_true(recorded->profile.overheads.count >= 6);
 }
 
 static void demand_rounds(struct busy_thread *self) {
@@ -125,7 +117,6 @@ static void demand_rounds(struct busy_thread *self) {
 TEST(test_demanded_rounds_while_sampling_is_paused, set_up_folder_and_alarm, tear_down_folder) {
     enum { INTERVAL_US = 20000, WORK_US = 200000 };
     skip_under_thread_sanitizer();
-    struct recorded recorded;
     struct busy_thread thread = {.run = compute, .name = "busy"}, one = {.run = demand_rounds, .name = "one"},
                        other = {.run = demand_rounds, .name = "other"};
     start_sampling(*state, "demand.trace", (struct grec_options){.interval_us = INTERVAL_US});
@@ -137,19 +128,17 @@ TEST(test_demanded_rounds_while_sampling_is_paused, set_up_folder_and_alarm, tea
     need_rounds();
     GREC_INSTANT("paused", NULL);
     usleep(WORK_US);
-    stop_and_read(&recorded, *state, "demand.trace");
+    const struct recorded *recorded = stop_and_read(*state, "demand.trace");
     busy_thread_join(&thread);
     busy_thread_join(&one);
     busy_thread_join(&other);
-    int64_t paused_ns = find_marker(&recorded.profile, "paused", NULL)->start_ns;
-    const struct thread *busy = find_thread(&recorded.profile, "busy");
+    int64_t paused_ns = find_marker(&recorded->profile, "paused", NULL)->start_ns;
+    const struct thread *busy = find_thread(&recorded->profile, "busy");
     for (uint32_t i = 0; busy && i < samples_count(&busy->samples); i++)
         assert_true(sample_time_ns(busy, i) <= paused_ns);
-    recorded_fini(&recorded);
 }
 
 TEST(test_refused, set_up_folder_and_alarm, tear_down_folder) {
-    struct recorded recorded;
     const struct grec_thread none = {0, 0};
     assert_int_equal(grec_thread_is_recorded(none), 0);
     assert_int_equal(grec_main_thread().uid, 0);
@@ -170,10 +159,9 @@ TEST(test_refused, set_up_folder_and_alarm, tear_down_folder) {
     assert_int_equal(grec_thread_is_recorded(grec_main_thread()), 1);
     assert_int_equal(grec_sample_thread(grec_main_thread()), GREC_OK); /* the calling thread needs no sampler */
     struct grec_thread main_thread = grec_main_thread();
-    stop_and_read(&recorded, *state, "demand.trace");
+    const struct recorded *recorded = stop_and_read(*state, "demand.trace");
     busy_thread_join(&thread);
-    assert_int_equal(need_thread(&recorded, "wanted too")->samples.rows.count, 1);
-    recorded_fini(&recorded);
+    assert_int_equal(need_thread(recorded, "wanted too")->samples.rows.count, 1);
     /* A handle of the last recording. */
     start_recording(*state, "demand.trace", (struct grec_options){.threads = ""});
     assert_int_equal(grec_thread_is_recorded(main_thread), 0);

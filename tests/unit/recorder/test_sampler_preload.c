@@ -58,7 +58,7 @@ static struct ended run(const struct temp_folder *folder, const char *library, c
 }
 
 /* Runs a program without and with the recorder, checks that both runs end the same way, and reads the trace. */
-static void run_both(struct recorded *recorded, const struct temp_folder *folder, char *const arguments[]) {
+static const struct recorded *run_both(const struct temp_folder *folder, char *const arguments[]) {
     struct ended plain = run(folder, NULL, arguments);
     struct ended preloaded = run(folder, built_file("../libgecko_preload.so"), arguments);
     assert_int_equal(preloaded.status, plain.status);
@@ -66,21 +66,22 @@ static void run_both(struct recorded *recorded, const struct temp_folder *folder
     assert_memory_equal(preloaded.output, plain.output, plain.output_bytes);
     free(plain.output);
     free(preloaded.output);
-    recorded_read(recorded, temp_folder_file(folder, "preloaded.trace"));
+    const struct recorded *recorded = recorded_read(temp_folder_file(folder, "preloaded.trace"));
     assert_nothing_lost(recorded);
+    return recorded;
 }
 
 /* Runs a program again until the trace has what the test needs. The machine's load decides when the program and the
  * sampler get processors, so a single run may be too short. */
-static void run_until(bool (*has_seen)(const struct profile *profile), struct recorded *recorded,
-                      const struct temp_folder *folder, char *const arguments[]) {
+static const struct recorded *run_until(bool (*has_seen)(const struct profile *profile),
+                                        const struct temp_folder *folder, char *const arguments[]) {
     enum { RUN_COUNT_MAX = 100 };
     for (int i = 0; i < RUN_COUNT_MAX; i++) {
-        run_both(recorded, folder, arguments);
-        if (has_seen(&recorded->profile)) return;
-        recorded_fini(recorded);
+        const struct recorded *recorded = run_both(folder, arguments);
+        if (has_seen(&recorded->profile)) return recorded;
     }
     fail_msg("%d runs, and never what the sampler has to see", RUN_COUNT_MAX);
+    return NULL;
 }
 
 struct stacks {
@@ -114,11 +115,11 @@ static void assert_deep(const struct profile *profile) {
         fail_msg("%zu samples with %" PRIu64 " frames", stacks.count, stacks.frame_count);
 }
 
-static void run_python(bool (*has_seen)(const struct profile *profile), struct recorded *recorded,
-                       const struct temp_folder *folder, char *script) {
+static const struct recorded *run_python(bool (*has_seen)(const struct profile *profile),
+                                         const struct temp_folder *folder, char *script) {
     static char own[] = "/usr/bin/python3", any[] = "python3", option[] = "-c";
     char *const arguments[] = {access(own, X_OK) == 0 ? own : any, option, script, NULL};
-    run_until(has_seen, recorded, folder, arguments);
+    return run_until(has_seen, folder, arguments);
 }
 
 TEST(test_python, set_up_folder, tear_down_folder) {
@@ -127,10 +128,8 @@ TEST(test_python, set_up_folder, tear_down_folder) {
         "def work(n): return sum(i * i for i in range(n))\n"
         "print(work(2000000), len(json.dumps(list(range(100000)))))\n"
         "sys.exit(3)\n";
-    struct recorded recorded;
-    run_python(has_stacks, &recorded, *state, script);
-    assert_deep(&recorded.profile);
-    recorded_fini(&recorded);
+    const struct recorded *recorded = run_python(has_stacks, *state, script);
+    assert_deep(&recorded->profile);
 }
 
 static size_t count_sampled_threads(const struct profile *profile) {
@@ -152,10 +151,8 @@ TEST(test_own_handler, set_up_folder, tear_down_folder) {
         "for thread in threads: thread.start()\n"
         "for thread in threads: thread.join()\n"
         "print('done')\n";
-    struct recorded recorded;
-    run_python(has_three_threads, &recorded, *state, script);
-    assert_int_equal(count_sampled_threads(&recorded.profile), 3);
-    recorded_fini(&recorded);
+    const struct recorded *recorded = run_python(has_three_threads, *state, script);
+    assert_int_equal(count_sampled_threads(&recorded->profile), 3);
 }
 
 static void write_lines(const struct temp_folder *folder) {
@@ -174,11 +171,9 @@ static void write_lines(const struct temp_folder *folder) {
 TEST(test_sort, set_up_folder, tear_down_folder) {
     static char program[] = "sort", order[] = "-n", threads[] = "--parallel=2", input[] = "lines";
     char *const arguments[] = {program, order, threads, input, NULL};
-    struct recorded recorded;
     write_lines(*state);
-    run_until(has_stacks, &recorded, *state, arguments);
-    assert_deep(&recorded.profile);
-    recorded_fini(&recorded);
+    const struct recorded *recorded = run_until(has_stacks, *state, arguments);
+    assert_deep(&recorded->profile);
 }
 
 static bool has_process(const struct profile *profile, const char *name) {
@@ -199,21 +194,17 @@ TEST(test_launchers, set_up_folder, tear_down_folder) {
     char *const started[] = {timeout, limit, sort, order, input, NULL};
     static char file[] = "sort.sh";
     char *const scripted[] = {sh, file, NULL};
-    struct recorded recorded;
     write_lines(*state);
-    run_until(has_sort, &recorded, *state, replaced);
-    assert_true(text_equal(recorded.profile.meta.product, TEXT("sort")));
-    recorded_fini(&recorded);
-    run_until(has_sort, &recorded, *state, started);
-    assert_true(text_equal(recorded.profile.meta.product, TEXT("sort")));
-    recorded_fini(&recorded);
+    const struct recorded *recorded = run_until(has_sort, *state, replaced);
+    assert_true(text_equal(recorded->profile.meta.product, TEXT("sort")));
+    recorded = run_until(has_sort, *state, started);
+    assert_true(text_equal(recorded->profile.meta.product, TEXT("sort")));
     FILE *written = fopen(temp_folder_file(*state, file), "w");
     assert_non_null(written);
     fprintf(written, "sort -n lines\n:\n");
     assert_int_equal(fclose(written), 0);
-    run_until(has_sort, &recorded, *state, scripted);
-    assert_true(text_equal(recorded.profile.meta.product, TEXT("sort.sh")));
-    recorded_fini(&recorded);
+    recorded = run_until(has_sort, *state, scripted);
+    assert_true(text_equal(recorded->profile.meta.product, TEXT("sort.sh")));
 }
 
 /* Writes a source file that takes the compiler longer than a child must live to be sampled. */
@@ -235,11 +226,9 @@ TEST(test_gcc, set_up_folder, tear_down_folder) {
     static char program[] = "gcc", optimised[] = "-O2", option[] = "-c", input[] = "input.c", to[] = "-o",
                 output[] = "/dev/stdout";
     char *const arguments[] = {program, optimised, option, input, to, output, NULL};
-    struct recorded recorded;
     write_source(*state);
-    run_until(has_some_stacks, &recorded, *state, arguments);
-    assert_true(recorded.profile.processes.count >= 3);
-    recorded_fini(&recorded);
+    const struct recorded *recorded = run_until(has_some_stacks, *state, arguments);
+    assert_true(recorded->profile.processes.count >= 3);
 }
 
 /* ---- Children. ---- */
@@ -264,10 +253,8 @@ TEST(test_short_children, set_up_folder, tear_down_folder) {
     static char program[] = "sh", option[] = "-c",
                 script[] = "n=0; while [ $n -lt 20 ]; do n=$((n + 1)); /bin/true; done; echo $n";
     char *const arguments[] = {program, option, script, NULL};
-    struct recorded recorded;
-    run_until(has_few_samplers, &recorded, *state, arguments);
-    assert_true(recorded.profile.processes.count > CHILD_COUNT);
-    recorded_fini(&recorded);
+    const struct recorded *recorded = run_until(has_few_samplers, *state, arguments);
+    assert_true(recorded->profile.processes.count > CHILD_COUNT);
 }
 
 static bool has_two_threads_with_stacks(const struct profile *profile) {
@@ -283,11 +270,9 @@ TEST(test_working_child, set_up_folder, tear_down_folder) {
         "    print(sum(i * i for i in range(3000000)), flush=True)\n"
         "    os._exit(0)\n"
         "os.waitpid(child, 0)\n";
-    struct recorded recorded;
-    run_python(has_two_threads_with_stacks, &recorded, *state, script);
-    assert_int_equal(count_sampled_threads(&recorded.profile), 2);
-    assert_deep(&recorded.profile);
-    recorded_fini(&recorded);
+    const struct recorded *recorded = run_python(has_two_threads_with_stacks, *state, script);
+    assert_int_equal(count_sampled_threads(&recorded->profile), 2);
+    assert_deep(&recorded->profile);
 }
 
 enum { BRIEF_COUNT = 20 };
@@ -348,9 +333,7 @@ TEST(test_time_of_brief_children, set_up_folder, tear_down_folder) {
                  "for _ in range(%d):\n"
                  "%s",
                  BRIEF_COUNT, rows[i].child);
-        struct recorded recorded;
-        run_python(has_time_of_children, &recorded, *state, script);
-        recorded_fini(&recorded);
+        run_python(has_time_of_children, *state, script);
     }
 }
 
@@ -373,13 +356,10 @@ static int64_t sum_all_cpu_ns(const struct profile *profile) {
 
 /* Runs the script, which may EXECUTE itself, and returns the processor time of all threads in its trace. */
 static int64_t run_script_for_cpu_ns(void **state, char *script) {
-    struct recorded recorded;
     setenv("SCRIPT", script, 1);
-    run_python(has_some_stacks, &recorded, *state, script);
+    const struct recorded *recorded = run_python(has_some_stacks, *state, script);
     unsetenv("SCRIPT");
-    int64_t sum_ns = sum_all_cpu_ns(&recorded.profile);
-    recorded_fini(&recorded);
-    return sum_ns;
+    return sum_all_cpu_ns(&recorded->profile);
 }
 
 /* The processor time of a process that executes one program after the other must be in the trace once: also what each
@@ -444,12 +424,10 @@ TEST(test_time_of_little_work_at_a_long_interval, set_up_folder, tear_down_folde
     char *const scripts[] = {children, threads};
     setenv("GECKO_RECORDER_INTERVAL", "50", 1);
     for (size_t i = 0; i < sizeof scripts / sizeof *scripts; i++) {
-        struct recorded recorded;
-        run_python(has_anything, &recorded, *state, scripts[i]);
-        int64_t sum_ns = sum_all_cpu_ns(&recorded.profile), true_ns = told_ns(*state);
+        const struct recorded *recorded = run_python(has_anything, *state, scripts[i]);
+        int64_t sum_ns = sum_all_cpu_ns(&recorded->profile), true_ns = told_ns(*state);
         if (llabs(sum_ns - true_ns) > LITTLE_NS)
             fail_msg("%" PRId64 " of %" PRId64 " ns are in the trace", sum_ns, true_ns);
-        recorded_fini(&recorded);
     }
     unsetenv("GECKO_RECORDER_INTERVAL");
 }
@@ -487,13 +465,11 @@ TEST(test_time_after_a_pause, set_up_folder, tear_down_folder) {
         "os.write(to_child, b'x')\n"
         "os.waitpid(child, 0)\n";
     static const int64_t LITTLE_NS = 10000000;
-    struct recorded recorded;
     setenv("SCRIPT", script, 1);
-    run_python(has_children, &recorded, *state, script);
+    const struct recorded *recorded = run_python(has_children, *state, script);
     unsetenv("SCRIPT");
-    if (sum_children_cpu_ns(&recorded.profile) > told_ns(*state) + LITTLE_NS)
-        fail_msg("%" PRId64 " ns, and %" PRId64 " are true", sum_children_cpu_ns(&recorded.profile), told_ns(*state));
-    recorded_fini(&recorded);
+    if (sum_children_cpu_ns(&recorded->profile) > told_ns(*state) + LITTLE_NS)
+        fail_msg("%" PRId64 " ns, and %" PRId64 " are true", sum_children_cpu_ns(&recorded->profile), told_ns(*state));
 }
 
 /* A program with one thread must appear single-threaded in system calls that report the number of threads or require
@@ -502,9 +478,7 @@ TEST(test_alone, set_up_folder, tear_down_folder) {
     char program[PATH_MAX];
     snprintf(program, sizeof program, "%s", built_file("alone"));
     char *const arguments[] = {program, NULL};
-    struct recorded recorded;
-    run_until(has_some_stacks, &recorded, *state, arguments);
-    recorded_fini(&recorded);
+    run_until(has_some_stacks, *state, arguments);
 }
 
 /* ---- Ends. ---- */
@@ -523,12 +497,10 @@ TEST(test_short, set_up_folder, tear_down_folder) {
     static char program[] = "true";
     char *const arguments[] = {program, NULL};
     for (int i = 0; i < RUN_COUNT; i++) {
-        struct recorded recorded;
-        run_both(&recorded, *state, arguments);
-        assert_int_equal(count_markers(&recorded.profile, "Process without samples"),
-                         count_samples(&recorded.profile) == 0);
-        assert_int_equal(count_of_cause(&recorded.profile.ledger, LEDGER_NOTED, "sample whose outermost frames"), 0);
-        recorded_fini(&recorded);
+        const struct recorded *recorded = run_both(*state, arguments);
+        assert_int_equal(count_markers(&recorded->profile, "Process without samples"),
+                         count_samples(&recorded->profile) == 0);
+        assert_int_equal(count_of_cause(&recorded->profile.ledger, LEDGER_NOTED, "sample whose outermost frames"), 0);
     }
 }
 
@@ -551,13 +523,11 @@ TEST(test_brief_children, set_up_folder, tear_down_folder) {
     snprintf(program, sizeof program, "%s", built_file("brief"));
     for (size_t i = 0; i < sizeof ways / sizeof *ways; i++) {
         char *const arguments[] = {program, ways[i], NULL};
-        struct recorded recorded;
-        run_both(&recorded, *state, arguments);
+        const struct recorded *recorded = run_both(*state, arguments);
         char *output = file_read(temp_folder_file(*state, "output"), NULL);
-        uint64_t silent_count = count_of_cause(&recorded.profile.ledger, LEDGER_NOTED, "process of which nothing");
-        assert_int_equal(silent_count + count_pids(&recorded.profile), strtol(output, NULL, 10));
+        uint64_t silent_count = count_of_cause(&recorded->profile.ledger, LEDGER_NOTED, "process of which nothing");
+        assert_int_equal(silent_count + count_pids(&recorded->profile), strtol(output, NULL, 10));
         free(output);
-        recorded_fini(&recorded);
     }
 }
 
@@ -570,12 +540,10 @@ TEST(test_ends, set_up_folder, tear_down_folder) {
     for (size_t i = 0; i < sizeof ways / sizeof *ways; i++)
         for (size_t j = 0; j < sizeof intervals / sizeof *intervals; j++) {
             char *const arguments[] = {program, ways[i], NULL};
-            struct recorded recorded;
             setenv("GECKO_RECORDER_INTERVAL", intervals[j], 1);
-            run_both(&recorded, *state, arguments);
-            assert_int_equal(count_of_cause(&recorded.profile.ledger, LEDGER_KEPT, "end of a process"),
+            const struct recorded *recorded = run_both(*state, arguments);
+            assert_int_equal(count_of_cause(&recorded->profile.ledger, LEDGER_KEPT, "end of a process"),
                              ways[i][0] == 'e');
-            recorded_fini(&recorded);
         }
     unsetenv("GECKO_RECORDER_INTERVAL");
 }
@@ -638,15 +606,14 @@ TEST(test_memory, set_up_folder, tear_down_folder) {
     char program[PATH_MAX];
     snprintf(program, sizeof program, "%s", built_file("allocating"));
     char *const arguments[] = {program, NULL};
-    struct recorded recorded;
     int64_t kept_bytes, allocated_bytes, first = 0, last = 0;
     struct ended ended = run(*state, built_file("../libgecko_recorder_memory.so"), arguments);
     assert_int_equal(ended.status, 0);
     assert_int_equal(sscanf(ended.output, "kept %" SCNd64 ", allocated %" SCNd64, &kept_bytes, &allocated_bytes), 2);
     free(ended.output);
-    recorded_read(&recorded, temp_folder_file(*state, "preloaded.trace"));
-    assert_nothing_lost(&recorded);
-    const struct profile *profile = &recorded.profile;
+    const struct recorded *recorded = recorded_read(temp_folder_file(*state, "preloaded.trace"));
+    assert_nothing_lost(recorded);
+    const struct profile *profile = &recorded->profile;
     const struct counter *counter = find_counter(profile, "malloc");
     assert_non_null(counter);
     find_plateaus(counter, &first, &last);
@@ -659,7 +626,6 @@ TEST(test_memory, set_up_folder, tear_down_folder) {
     for (size_t i = 0; i < profile->threads.count; i++)
         freed_count += match_frees(&((const struct thread *)column_at(&profile->threads, i))->allocations);
     if (freed_count * 10 < taken_count * 8) fail_msg("%zu of %zu freed", freed_count, taken_count);
-    recorded_fini(&recorded);
 }
 
 /* An allocator that comes before the library gets back what it has given. */
@@ -693,20 +659,18 @@ static void record_relay(void **state, char *way) {
     char program[PATH_MAX];
     snprintf(program, sizeof program, "%s", built_file("relay"));
     char *const arguments[] = {program, way, NULL};
-    struct recorded recorded;
     int64_t worked_ns, sum_ns = 0;
     struct ended ended = run(*state, built_file("../libgecko_preload.so"), arguments);
     assert_int_equal(ended.status, 0);
     assert_int_equal(sscanf(ended.output, "%" SCNd64, &worked_ns), 1);
     free(ended.output);
-    recorded_read(&recorded, temp_folder_file(*state, "preloaded.trace"));
-    for (size_t i = 0; i < recorded.profile.threads.count; i++) {
-        const struct thread *thread = column_at(&recorded.profile.threads, i);
+    const struct recorded *recorded = recorded_read(temp_folder_file(*state, "preloaded.trace"));
+    for (size_t i = 0; i < recorded->profile.threads.count; i++) {
+        const struct thread *thread = column_at(&recorded->profile.threads, i);
         if (!thread->is_main) sum_ns += sum_cpu_ns(thread);
     }
     if (sum_ns < worked_ns) fail_msg("%" PRId64 " of %" PRId64 " ns", sum_ns, worked_ns);
-    assert_nothing_lost(&recorded);
-    recorded_fini(&recorded);
+    assert_nothing_lost(recorded);
 }
 
 TEST(test_threads_in_relay, set_up_folder, tear_down_folder) { record_relay(state, NULL); }

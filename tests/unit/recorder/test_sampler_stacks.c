@@ -98,15 +98,13 @@ static void assert_chain(const struct recorded *recorded, const char *name, cons
 
 static void check_chain(const struct temp_folder *folder, void (*run)(struct busy_thread *), struct chain chain) {
     enum { STACK_COUNT = 60 };
-    struct recorded recorded;
     struct busy_thread thread = {.name = "chained", .run = run};
     start_sampling(folder, "chain.trace", (struct grec_options){.interval_us = 1000});
     busy_thread_start(&thread);
     wait_stacks_at_work(&thread, STACK_COUNT);
-    stop_and_read(&recorded, folder, "chain.trace");
+    const struct recorded *recorded = stop_and_read(folder, "chain.trace");
     busy_thread_join(&thread);
-    assert_chain(&recorded, "chained", &chain, STACK_COUNT / 2);
-    recorded_fini(&recorded);
+    assert_chain(recorded, "chained", &chain, STACK_COUNT / 2);
 }
 
 TEST(test_without_frame_pointers, set_up_folder, tear_down_folder) {
@@ -138,33 +136,31 @@ static void run_labels(struct busy_thread *self) { run_labelled(self, 3); }
 
 TEST(test_labels_between_frames, set_up_folder, tear_down_folder) {
     skip_under_thread_sanitizer();
-    struct recorded recorded;
     struct busy_thread thread = {.name = "labelled", .run = run_labels};
     start_sampling(*state, "labels.trace", (struct grec_options){.interval_us = 1000});
     busy_thread_start(&thread);
     wait_stacks_at_work(&thread, 50);
-    stop_and_read(&recorded, *state, "labels.trace");
+    const struct recorded *recorded = stop_and_read(*state, "labels.trace");
     busy_thread_join(&thread);
-    const struct thread *samples = need_thread(&recorded, "labelled");
+    const struct thread *samples = need_thread(recorded, "labelled");
     size_t all = 0, good = 0;
     for (size_t i = 0; i < samples_count(&samples->samples); i++) {
         struct frame_list list;
         size_t at = 0;
-        frame_list_take(&list, &recorded.profile, sample_stack(samples, i));
-        if (list.count < 2 || sample_time_ns(samples, i) <= at_work_ns(&recorded.profile)) continue;
+        frame_list_take(&list, &recorded->profile, sample_stack(samples, i));
+        if (list.count < 2 || sample_time_ns(samples, i) <= at_work_ns(&recorded->profile)) continue;
         all++;
-        while (at < list.count && !frame_is_in(&recorded.profile, list.frames[at], labelled_code())) at++;
+        while (at < list.count && !frame_is_in(&recorded->profile, list.frames[at], labelled_code())) at++;
         bool is_good = at + 8 <= list.count;
         for (size_t depth = 0; is_good && depth < 4; depth++) {
             char name[16];
             snprintf(name, sizeof name, "depth %zu", 3 - depth);
-            is_good = frame_is_in(&recorded.profile, list.frames[at + 2 * depth], labelled_code()) &&
-                      frame_has_name(&recorded.profile, list.frames[at + 2 * depth + 1], name);
+            is_good = frame_is_in(&recorded->profile, list.frames[at + 2 * depth], labelled_code()) &&
+                      frame_has_name(&recorded->profile, list.frames[at + 2 * depth + 1], name);
         }
         good += is_good;
     }
     if (all < 20 || good * 100 < all * 95) fail_msg("%zu samples with stacks, %zu in order", all, good);
-    recorded_fini(&recorded);
 }
 
 /* Pushes as many labels as a thread can have, some of them of a script. */
@@ -189,30 +185,28 @@ static void run_recursion(struct busy_thread *self) { recurse(self, RECURSION_DE
 /* No label of a deep recursion may be missing. */
 TEST(test_many_labels, set_up_folder, tear_down_folder) {
     skip_under_thread_sanitizer();
-    struct recorded recorded;
     struct busy_thread thread = {.name = "recursive", .run = run_recursion};
     start_sampling(*state, "many.trace", (struct grec_options){.interval_us = 1000});
     busy_thread_start(&thread);
     wait_stacks_at_work(&thread, 30);
-    stop_and_read(&recorded, *state, "many.trace");
+    const struct recorded *recorded = stop_and_read(*state, "many.trace");
     busy_thread_join(&thread);
-    const struct thread *samples = need_thread(&recorded, "recursive");
+    const struct thread *samples = need_thread(recorded, "recursive");
     size_t deep_count = 0;
     for (size_t i = 0; i < samples_count(&samples->samples); i++) {
         static const char *const names[] = {"eval list", "apply list", "fold", "map", "reduce"};
         struct frame_list list;
         size_t label_count = 0;
-        frame_list_take(&list, &recorded.profile, sample_stack(samples, i));
+        frame_list_take(&list, &recorded->profile, sample_stack(samples, i));
         for (size_t at = 0; at < list.count; at++)
             for (size_t name = 0; name < sizeof names / sizeof *names; name++)
-                label_count += frame_has_name(&recorded.profile, list.frames[at], names[name]);
-        if (list.count < 2 || sample_time_ns(samples, i) <= at_work_ns(&recorded.profile)) continue;
+                label_count += frame_has_name(&recorded->profile, list.frames[at], names[name]);
+        if (list.count < 2 || sample_time_ns(samples, i) <= at_work_ns(&recorded->profile)) continue;
         assert_int_equal(label_count, RECURSION_DEPTH);
         deep_count++;
     }
     assert_true(deep_count > 10);
-    assert_nothing_lost(&recorded);
-    recorded_fini(&recorded);
+    assert_nothing_lost(recorded);
 }
 
 /* ---- Invalid stacks must not cause a crash. ---- */
@@ -252,12 +246,10 @@ static void run_broken(struct busy_thread *self) {
 
 TEST(test_broken_frame_pointers, set_up_folder, tear_down_folder) {
     skip_under_thread_sanitizer();
-    struct recorded recorded;
     struct busy_thread thread = {.name = "broken", .run = run_broken};
-    record_busy_thread(&recorded, *state, &thread, 100, 200);
-    assert_true(count_samples_in(&recorded.profile, need_thread(&recorded, "broken"), broken_code()) > 20);
-    assert_nothing_lost(&recorded);
-    recorded_fini(&recorded);
+    const struct recorded *recorded = record_busy_thread(*state, &thread, 100, 200);
+    assert_true(count_samples_in(&recorded->profile, need_thread(recorded, "broken"), broken_code()) > 20);
+    assert_nothing_lost(recorded);
 }
 #endif
 
@@ -289,11 +281,9 @@ static void run_on_alternate_stack(struct busy_thread *self) {
 /* Samples a thread inside a handler of another signal that runs on an alternate stack. */
 TEST(test_alternate_stack, set_up_folder, tear_down_folder) {
     skip_under_thread_sanitizer();
-    struct recorded recorded;
     struct busy_thread thread = {.name = "elsewhere", .run = run_on_alternate_stack};
-    record_busy_thread(&recorded, *state, &thread, 500, 60);
-    assert_true(count_samples_in(&recorded.profile, need_thread(&recorded, "elsewhere"), elsewhere_code()) > 20);
-    recorded_fini(&recorded);
+    const struct recorded *recorded = record_busy_thread(*state, &thread, 500, 60);
+    assert_true(count_samples_in(&recorded->profile, need_thread(recorded, "elsewhere"), elsewhere_code()) > 20);
 }
 
 /* ---- A stack with too little space for the handler. ---- */
@@ -324,23 +314,21 @@ static void run_with_small_alternate_stack(struct busy_thread *self) {
 
 TEST(test_small_alternate_stack, set_up_folder, tear_down_folder) {
     skip_under_thread_sanitizer();
-    struct recorded recorded;
     struct busy_thread thread = {.name = CRAMPED_NAME, .run = run_with_small_alternate_stack};
     cramped_bytes = small_stack_bytes();
     cramped_memory = malloc(BELOW_BYTES + cramped_bytes);
     assert_non_null(cramped_memory);
     memset(cramped_memory, UNTOUCHED, BELOW_BYTES);
-    record_busy_thread(&recorded, *state, &thread, 500, 60);
+    const struct recorded *recorded = record_busy_thread(*state, &thread, 500, 60);
     for (size_t i = 0; i < BELOW_BYTES; i++) assert_int_equal(cramped_memory[i], UNTOUCHED);
     assert_int_equal(
-        count_said(&recorded, "\"" CRAMPED_NAME
-                              "\" had too little room on its stack for a handler of SIGURG: a sample has no stack"),
+        count_said(recorded, "\"" CRAMPED_NAME
+                             "\" had too little room on its stack for a handler of SIGURG: a sample has no stack"),
         1);
-    const struct thread *samples = need_thread(&recorded, CRAMPED_NAME);
+    const struct thread *samples = need_thread(recorded, CRAMPED_NAME);
     assert_true(samples_count(&samples->samples) > 20);
     stack_id last = sample_stack(samples, samples_count(&samples->samples) - 1);
-    assert_true(stack_is_unasked(&recorded.profile, last));
-    recorded_fini(&recorded);
+    assert_true(stack_is_unasked(&recorded->profile, last));
     free(cramped_memory);
 }
 
@@ -359,19 +347,17 @@ static void run_with_and_without_room(struct busy_thread *self) {
 /* Only samples taken on the small stack may lack a stack. */
 TEST(test_room_comes_back, set_up_folder, tear_down_folder) {
     skip_under_thread_sanitizer();
-    struct recorded recorded;
     struct busy_thread thread = {.name = "cramped", .run = run_with_and_without_room};
     size_t change_count = 0, count;
     cramped_bytes = small_stack_bytes();
     cramped_memory = malloc(BELOW_BYTES + cramped_bytes);
     assert_non_null(cramped_memory);
-    record_busy_thread(&recorded, *state, &thread, 500, 150);
-    const struct thread *samples = need_thread(&recorded, "cramped");
+    const struct recorded *recorded = record_busy_thread(*state, &thread, 500, 150);
+    const struct thread *samples = need_thread(recorded, "cramped");
     count = samples_count(&samples->samples);
     for (size_t i = 1; i < count; i++)
         change_count += stack_is_none(sample_stack(samples, i - 1)) && !stack_is_none(sample_stack(samples, i));
     assert_true(change_count > 1);
-    recorded_fini(&recorded);
     free(cramped_memory);
 }
 
@@ -406,23 +392,21 @@ static void run_coroutine(struct busy_thread *self) {
 
 TEST(test_coroutine, set_up_folder, tear_down_folder) {
     skip_under_thread_sanitizer();
-    struct recorded recorded;
     struct busy_thread thread = {.name = "coroutine", .run = run_coroutine};
-    record_busy_thread(&recorded, *state, &thread, 500, 60);
-    const struct thread *samples = need_thread(&recorded, "coroutine");
-    size_t count = count_samples_in(&recorded.profile, samples, coroutine_code()), whole_count = 0;
+    const struct recorded *recorded = record_busy_thread(*state, &thread, 500, 60);
+    const struct thread *samples = need_thread(recorded, "coroutine");
+    size_t count = count_samples_in(&recorded->profile, samples, coroutine_code()), whole_count = 0;
     for (size_t i = 0; i < samples_count(&samples->samples); i++) {
         struct frame_list list;
-        frame_list_take(&list, &recorded.profile, sample_stack(samples, i));
-        bool is_whole = list.count == 3 && frame_is_in(&recorded.profile, list.frames[1], coroutine_code()) &&
-                        frame_is_in(&recorded.profile, list.frames[2], coroutine_code());
+        frame_list_take(&list, &recorded->profile, sample_stack(samples, i));
+        bool is_whole = list.count == 3 && frame_is_in(&recorded->profile, list.frames[1], coroutine_code()) &&
+                        frame_is_in(&recorded->profile, list.frames[2], coroutine_code());
         whole_count += is_whole;
     }
     assert_true(count > 20);
     /* A sample of the first or the last instructions of a function may lack a frame. */
     assert_true(count - whole_count <= 2 + count / 100);
-    assert_int_equal(count_of_cause(&recorded.profile.ledger, LEDGER_NOTED, "sample whose outermost frames"), 0);
-    recorded_fini(&recorded);
+    assert_int_equal(count_of_cause(&recorded->profile.ledger, LEDGER_NOTED, "sample whose outermost frames"), 0);
 }
 
 /* ---- Functions of the kernel in the program's address space. ---- */
@@ -438,23 +422,21 @@ static bool is_of_kernel(struct text name) {
 /* The vDSO's functions are in no file, so the trace must contain their names. */
 TEST(test_kernel_functions, set_up_folder, tear_down_folder) {
     skip_under_thread_sanitizer();
-    struct recorded recorded;
     struct busy_thread thread = {.name = "clock", .run = read_clock};
     if (!getauxval(AT_SYSINFO_EHDR)) skip();
     start_sampling(*state, "clock.trace", (struct grec_options){.interval_us = 500});
     busy_thread_start(&thread);
     wait_stacks(&thread, 40);
-    stop_and_read(&recorded, *state, "clock.trace");
+    const struct recorded *recorded = stop_and_read(*state, "clock.trace");
     busy_thread_join(&thread);
-    const struct thread *samples = need_thread(&recorded, "clock");
+    const struct thread *samples = need_thread(recorded, "clock");
     size_t found = 0;
     for (size_t i = 0; i < samples_count(&samples->samples); i++) {
         struct frame_list list;
-        frame_list_take(&list, &recorded.profile, sample_stack(samples, i));
-        found += list.count && is_of_kernel(frame_func_name(&recorded.profile, list.frames[list.count - 1]));
+        frame_list_take(&list, &recorded->profile, sample_stack(samples, i));
+        found += list.count && is_of_kernel(frame_func_name(&recorded->profile, list.frames[list.count - 1]));
     }
     assert_true(found > 10);
-    recorded_fini(&recorded);
 }
 
 /* ---- The recorder's own code. ---- */
@@ -479,15 +461,13 @@ static void run_recording(struct busy_thread *self) {
 /* The thread is in the recorder nearly all the time, which belongs to the function that records. */
 TEST(test_no_frames_of_the_recorder, set_up_folder, tear_down_folder) {
     skip_under_thread_sanitizer();
-    struct recorded recorded;
     struct busy_thread thread = {.name = "recording", .run = run_recording};
-    record_busy_thread(&recorded, *state, &thread, 500, 60);
-    const struct thread *samples = need_thread(&recorded, "recording");
-    assert_true(count_samples_in(&recorded.profile, samples, recording_code()) > 20);
-    assert_int_equal(count_samples_in(&recorded.profile, samples, recorder_code()), 0);
+    const struct recorded *recorded = record_busy_thread(*state, &thread, 500, 60);
+    const struct thread *samples = need_thread(recorded, "recording");
+    assert_true(count_samples_in(&recorded->profile, samples, recording_code()) > 20);
+    assert_int_equal(count_samples_in(&recorded->profile, samples, recorder_code()), 0);
     assert_false(
-        stack_has_code(&recorded.profile, find_marker(&recorded.profile, "records", NULL)->stack, recorder_code()));
-    recorded_fini(&recorded);
+        stack_has_code(&recorded->profile, find_marker(&recorded->profile, "records", NULL)->stack, recorder_code()));
 }
 
 /* ---- Stacks that a thread takes of itself. ---- */
@@ -517,16 +497,15 @@ static void assert_taker_is_innermost(const struct profile *profile, stack_id st
 }
 
 TEST(test_stacks_on_demand, set_up_folder, tear_down_folder) {
-    struct recorded recorded;
     start_sampling(*state, "demand.trace", (struct grec_options){.interval_us = 20000});
     grec_thread_register("taker");
     wait_rounds(1);
     take_stacks();
-    stop_and_read(&recorded, *state, "demand.trace");
-    const struct profile *profile = &recorded.profile;
+    const struct recorded *recorded = stop_and_read(*state, "demand.trace");
+    const struct profile *profile = &recorded->profile;
     assert_taker_is_innermost(profile, find_marker(profile, "with a stack", NULL)->stack);
     assert_taker_is_innermost(profile, find_marker(profile, "named", NULL)->stack);
-    const struct thread *thread = need_thread(&recorded, "taker");
+    const struct thread *thread = need_thread(recorded, "taker");
     size_t found = 0;
     for (size_t i = 0; i < samples_count(&thread->samples); i++) {
         if (!stack_has_code(profile, sample_stack(thread, i), taker_code())) continue;
@@ -534,7 +513,6 @@ TEST(test_stacks_on_demand, set_up_folder, tear_down_folder) {
         found++;
     }
     assert_int_equal(found, 1);
-    recorded_fini(&recorded);
 }
 
 /* ---- Stacks that are kept. ---- */
@@ -567,7 +545,6 @@ IN_SECTION(shower) static void show_stacks(struct busy_thread *self) {
 }
 
 TEST(test_kept_stacks, set_up_folder, tear_down_folder) {
-    struct recorded recorded;
     static struct grec_backtrace taken;
     struct busy_thread thread = {.name = "shows", .run = show_stacks};
     start_sampling(*state, "kept.trace", (struct grec_options){.interval_us = 20000});
@@ -577,9 +554,8 @@ TEST(test_kept_stacks, set_up_folder, tear_down_folder) {
     busy_thread_wait(&thread);
     busy_thread_join(&thread);
     mark("of the main thread", &taken);
-    stop_and_read(&recorded, *state, "kept.trace");
-    assert_nothing_lost(&recorded);
-    const struct profile *profile = &recorded.profile;
+    const struct recorded *recorded = stop_and_read_whole(*state, "kept.trace");
+    const struct profile *profile = &recorded->profile;
     assert_taker_is_innermost(profile, find_marker(profile, "of the main thread", NULL)->stack);
     static const char *const names[] = {"kept", "kept twice"};
     for (size_t i = 0; i < 2; i++) {
@@ -593,7 +569,6 @@ TEST(test_kept_stacks, set_up_folder, tear_down_folder) {
         assert_true(stack_has_code(profile, first, shower_code()));
         assert_true(stack_has_name(profile, first, "shower"));
     }
-    recorded_fini(&recorded);
 }
 
 IN_SECTION(taker) static void take_deep_down(struct grec_backtrace *backtrace, int depth) {
@@ -608,22 +583,19 @@ IN_SECTION(taker) static void take_deep_down(struct grec_backtrace *backtrace, i
 TEST(test_deep_kept_stack, set_up_folder, tear_down_folder) {
     static const uint32_t chunk_bytes[] = {4096, 65536};
     for (size_t i = 0; i < 2; i++) {
-        struct recorded recorded;
         static struct grec_backtrace taken;
         start_sampling(*state, "deep.trace",
                        (struct grec_options){.interval_us = 20000, .chunk_bytes = chunk_bytes[i]});
         wait_rounds(1);
         take_deep_down(&taken, 500);
         mark("deep", &taken);
-        stop_and_read(&recorded, *state, "deep.trace");
-        assert_nothing_lost(&recorded);
+        const struct recorded *recorded = stop_and_read_whole(*state, "deep.trace");
         struct frame_list list;
-        frame_list_take(&list, &recorded.profile, find_marker(&recorded.profile, "deep", NULL)->stack);
+        frame_list_take(&list, &recorded->profile, find_marker(&recorded->profile, "deep", NULL)->stack);
         assert_true(list.count > (i ? 200 : 40) && list.count < 400);
-        assert_true(frame_has_name(&recorded.profile, list.frames[list.count - 1], "taker"));
+        assert_true(frame_has_name(&recorded->profile, list.frames[list.count - 1], "taker"));
         for (size_t j = 0; j + 1 < list.count; j++)
-            assert_true(frame_is_in(&recorded.profile, list.frames[j], taker_code()));
-        recorded_fini(&recorded);
+            assert_true(frame_is_in(&recorded->profile, list.frames[j], taker_code()));
     }
 }
 
@@ -659,7 +631,6 @@ static void *load_object(void) {
 
 /* The addresses of a kept stack are looked up in the mappings of the time when the stack was taken. */
 TEST(test_kept_stack_of_what_was_unloaded, set_up_folder, tear_down_folder) {
-    struct recorded recorded;
     start_sampling(*state, "unloaded.trace", (struct grec_options){.interval_us = 1000});
     void *object = load_object(), *symbol = dlsym(object, "walked_call");
     int (*call)(struct walked_call *, int);
@@ -672,11 +643,10 @@ TEST(test_kept_stack_of_what_was_unloaded, set_up_folder, tear_down_folder) {
     wait_rounds(3);
     mark("unloaded", &taken_in_object);
     grec_add_marker(&stack_marker, &(struct grec_marker_options){.with_stack = 1}, NULL, 0);
-    stop_and_read(&recorded, *state, "unloaded.trace");
-    const struct profile *profile = &recorded.profile;
+    const struct recorded *recorded = stop_and_read(*state, "unloaded.trace");
+    const struct profile *profile = &recorded->profile;
     assert_true(stack_has_library(profile, find_marker(profile, "unloaded", NULL)->stack, "walked_object.so"));
     assert_false(stack_has_library(profile, find_marker(profile, "with a stack", NULL)->stack, "walked_object.so"));
-    recorded_fini(&recorded);
 }
 
 /* This function also works elsewhere in memory. */
@@ -747,7 +717,6 @@ static bool marker_has_copied_code(const struct recorded *recorded, const char *
  * part of another one was. */
 TEST(test_code_that_is_mapped_twice, set_up_folder, tear_down_folder) {
     if (IS_SANITIZED) skip();
-    struct recorded recorded;
     struct copy copy = open_copy();
     char *first = mmap(NULL, 3 * copy.page_bytes, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     assert_true(first != MAP_FAILED);
@@ -762,17 +731,15 @@ TEST(test_code_that_is_mapped_twice, set_up_folder, tear_down_folder) {
     mark_in_copy(&copy, second, "in another copy");
     munmap(second, 2 * copy.page_bytes);
     close(copy.file);
-    stop_and_read(&recorded, *state, "twice.trace");
-    assert_true(marker_has_copied_code(&recorded, "in a copy"));
-    assert_true(marker_has_copied_code(&recorded, "in another copy"));
-    recorded_fini(&recorded);
+    const struct recorded *recorded = stop_and_read(*state, "twice.trace");
+    assert_true(marker_has_copied_code(recorded, "in a copy"));
+    assert_true(marker_has_copied_code(recorded, "in another copy"));
 }
 
 /* Copies beyond a number have no names, and leave room for libraries. */
 TEST(test_many_copies, set_up_folder, tear_down_folder) {
     enum { COPY_COUNT = 5000 };
     if (IS_SANITIZED) skip();
-    struct recorded recorded;
     struct copy copy = open_copy();
     static char *copies[COPY_COUNT];
     for (size_t i = 0; i < COPY_COUNT; i++) copies[i] = map_copy(&copy, NULL);
@@ -788,10 +755,9 @@ TEST(test_many_copies, set_up_folder, tear_down_folder) {
     dlclose(object);
     for (size_t i = 0; i < COPY_COUNT; i++) munmap(copies[i], 2 * copy.page_bytes);
     close(copy.file);
-    stop_and_read(&recorded, *state, "many.trace");
-    assert_true(stack_has_library(&recorded.profile, find_marker(&recorded.profile, "loaded", NULL)->stack,
+    const struct recorded *recorded = stop_and_read(*state, "many.trace");
+    assert_true(stack_has_library(&recorded->profile, find_marker(&recorded->profile, "loaded", NULL)->stack,
                                   "walked_object.so"));
-    recorded_fini(&recorded);
 }
 
 static void copy_object(const char *path) {
@@ -808,7 +774,6 @@ static void copy_object(const char *path) {
  * equal too. */
 TEST(test_copy_of_another_file, set_up_folder, tear_down_folder) {
     if (IS_SANITIZED) skip();
-    struct recorded recorded;
     char path[PATH_MAX];
     snprintf(path, sizeof path, "%s", temp_folder_file(*state, "replaced.so"));
     copy_object(path);
@@ -830,10 +795,9 @@ TEST(test_copy_of_another_file, set_up_folder, tear_down_folder) {
     munmap(mapped, 2 * copy.page_bytes);
     close(copy.file);
     dlclose(object);
-    stop_and_read(&recorded, *state, "other.trace");
-    assert_false(stack_has_library(&recorded.profile, find_marker(&recorded.profile, "in another file", NULL)->stack,
+    const struct recorded *recorded = stop_and_read(*state, "other.trace");
+    assert_false(stack_has_library(&recorded->profile, find_marker(&recorded->profile, "in another file", NULL)->stack,
                                    "replaced.so"));
-    recorded_fini(&recorded);
 }
 
 static bool has_library(const struct profile *profile, const char *path) {
@@ -844,7 +808,6 @@ static bool has_library(const struct profile *profile, const char *path) {
 
 /* The file must be found later, from other folders. */
 TEST(test_object_with_a_relative_path, set_up_folder, tear_down_folder) {
-    struct recorded recorded;
     char path[PATH_MAX], before[PATH_MAX];
     find_object(path);
     char *name = strrchr(path, '/');
@@ -862,16 +825,14 @@ TEST(test_object_with_a_relative_path, set_up_folder, tear_down_folder) {
     struct walked_call argument = {.compare = take_and_compare, .values = {3, 2, 1}};
     call(&argument, 3);
     mark("of the object", &taken_in_object);
-    stop_and_read(&recorded, *state, "relative.trace");
+    const struct recorded *recorded = stop_and_read(*state, "relative.trace");
     dlclose(object);
-    assert_true(has_library(&recorded.profile, path));
-    recorded_fini(&recorded);
+    assert_true(has_library(&recorded->profile, path));
 }
 
 /* The stack is taken before a fork and shown in the child. */
 TEST(test_kept_stack_in_a_child, set_up_folder, tear_down_folder) {
     skip_forks_under_sanitizers();
-    struct recorded recorded;
     static struct grec_backtrace taken;
     start_sampling(*state, "child.trace", (struct grec_options){.interval_us = 20000});
     wait_rounds(1);
@@ -885,10 +846,9 @@ TEST(test_kept_stack_in_a_child, set_up_folder, tear_down_folder) {
     }
     int status;
     assert_int_equal(waitpid(pid, &status, 0), pid);
-    stop_and_read(&recorded, *state, "child.trace");
-    assert_taker_is_innermost(&recorded.profile, find_marker(&recorded.profile, "of the parent", NULL)->stack);
-    assert_taker_is_innermost(&recorded.profile, find_marker(&recorded.profile, "of the child", NULL)->stack);
-    recorded_fini(&recorded);
+    const struct recorded *recorded = stop_and_read(*state, "child.trace");
+    assert_taker_is_innermost(&recorded->profile, find_marker(&recorded->profile, "of the parent", NULL)->stack);
+    assert_taker_is_innermost(&recorded->profile, find_marker(&recorded->profile, "of the child", NULL)->stack);
 }
 
 int main(void) { return unit_tests_run(NULL, NULL); }

@@ -60,7 +60,6 @@ static void allocate(struct busy_thread *self) {
 
 TEST(test_calls, set_up_folder_and_alarm, tear_down) {
     skip_under_thread_sanitizer();
-    struct recorded recorded;
     struct busy_thread recording = {.name = "records", .run = record_all_sorts},
                        allocating = {.name = "allocates", .run = allocate};
     start_sampling(*state, "calls.trace", (struct grec_options){.interval_us = INTERVAL_US, .limit_bytes = 8u << 20});
@@ -71,12 +70,11 @@ TEST(test_calls, set_up_folder_and_alarm, tear_down) {
     /* Events of the other thread may have recycled the chunks of earlier samples, so wait for new ones. */
     busy_thread_join(&recording);
     wait_stacks(&allocating, 50);
-    stop_and_read(&recorded, *state, "calls.trace");
+    const struct recorded *recorded = stop_and_read(*state, "calls.trace");
     busy_thread_join(&allocating);
-    assert_int_equal(recorded.header.lost_event_count, 0);
-    const struct thread *thread = need_thread(&recorded, "allocates");
+    assert_int_equal(recorded->header.lost_event_count, 0);
+    const struct thread *thread = need_thread(recorded, "allocates");
     assert_true(samples_count(&thread->samples) > 20);
-    recorded_fini(&recorded);
 }
 
 /* ---- Objects that are loaded and unloaded. ---- */
@@ -125,14 +123,12 @@ static void load_and_unload(struct busy_thread *self) {
 
 TEST(test_objects, set_up_folder_and_alarm, tear_down) {
     skip_under_thread_sanitizer();
-    struct recorded recorded;
     struct busy_thread thread = {.name = "loads", .run = load_and_unload};
     find_object();
-    record_busy_thread(&recorded, *state, &thread, INTERVAL_US, 200);
-    assert_nothing_lost(&recorded);
-    const struct thread *samples = need_thread(&recorded, "loads");
+    const struct recorded *recorded = record_busy_thread(*state, &thread, INTERVAL_US, 200);
+    assert_nothing_lost(recorded);
+    const struct thread *samples = need_thread(recorded, "loads");
     assert_true(samples_count(&samples->samples) > 50);
-    recorded_fini(&recorded);
 }
 
 static atomic_bool is_object_loaded;
@@ -166,7 +162,6 @@ static void assert_mostly_in_object(const struct recorded *recorded, const char 
 /* An object is loaded while the sampler runs. Its frames and their callers must be found. */
 TEST(test_loaded_object, set_up_folder_and_alarm, tear_down) {
     skip_under_thread_sanitizer();
-    struct recorded recorded;
     struct busy_thread thread = {.name = "loaded", .run = stay_in_object};
     find_object();
     start_sampling(*state, "loaded.trace", (struct grec_options){.interval_us = 1000});
@@ -174,10 +169,9 @@ TEST(test_loaded_object, set_up_folder_and_alarm, tear_down) {
     atomic_store(&is_object_loaded, false);
     busy_thread_start(&thread);
     wait_for_object(&thread);
-    stop_and_read(&recorded, *state, "loaded.trace");
+    const struct recorded *recorded = stop_and_read(*state, "loaded.trace");
     busy_thread_join(&thread);
-    assert_mostly_in_object(&recorded, "loaded", 6);
-    recorded_fini(&recorded);
+    assert_mostly_in_object(recorded, "loaded", 6);
 }
 
 /* ---- Children. ---- */
@@ -185,7 +179,6 @@ TEST(test_loaded_object, set_up_folder_and_alarm, tear_down) {
 TEST(test_forks, set_up_folder_and_alarm, tear_down) {
     skip_forks_under_sanitizers();
     enum { FORK_COUNT = 500 };
-    struct recorded recorded;
     struct busy_thread thread = {.name = "busy", .run = allocate};
     start_sampling(*state, "forks.trace", (struct grec_options){.interval_us = INTERVAL_US, .chunk_bytes = 4096});
     busy_thread_start(&thread);
@@ -200,15 +193,13 @@ TEST(test_forks, set_up_folder_and_alarm, tear_down) {
         if (status != 42) fail_msg("child %d ended with %d", i, status);
     }
     busy_thread_join(&thread);
-    stop_and_read(&recorded, *state, "forks.trace");
-    assert_int_equal(count_markers(&recorded.profile, "in a child"), FORK_COUNT);
-    recorded_fini(&recorded);
+    const struct recorded *recorded = stop_and_read(*state, "forks.trace");
+    assert_int_equal(count_markers(&recorded->profile, "in a child"), FORK_COUNT);
 }
 
 /* A forked child is sampled too. */
 TEST(test_sampled_child, set_up_folder_and_alarm, tear_down) {
     skip_forks_under_sanitizers();
-    struct recorded recorded;
     start_sampling(*state, "child.trace", (struct grec_options){.interval_us = 1000});
     wait_rounds(3);
     pid_t pid = fork();
@@ -221,11 +212,10 @@ TEST(test_sampled_child, set_up_folder_and_alarm, tear_down) {
         _exit(0);
     }
     assert_int_equal(status_of(pid), 0);
-    stop_and_read(&recorded, *state, "child.trace");
-    const struct thread *thread = need_thread(&recorded, "busy in a child");
-    assert_int_equal(profile_process_at(&recorded.profile, thread->process)->pid, pid);
+    const struct recorded *recorded = stop_and_read(*state, "child.trace");
+    const struct thread *thread = need_thread(recorded, "busy in a child");
+    assert_int_equal(profile_process_at(&recorded->profile, thread->process)->pid, pid);
     assert_true(samples_count(&thread->samples) > 20);
-    recorded_fini(&recorded);
 }
 
 struct definition_counts {
@@ -327,7 +317,6 @@ static void release_list(void) { atomic_store(&list_holder, 0); }
 TEST(test_mappings_of_children, set_up_folder_and_alarm, tear_down) {
     skip_forks_under_sanitizers();
     enum { CHILD_COUNT = 20 };
-    struct recorded recorded;
     find_object();
     start_sampling(*state, "mappings.trace", (struct grec_options){.interval_us = 1000});
     wait_rounds(3);
@@ -363,22 +352,21 @@ TEST(test_mappings_of_children, set_up_folder_and_alarm, tear_down) {
         _exit(0);
     }
     assert_int_equal(status_of(pid), 0);
-    stop_and_read(&recorded, *state, "mappings.trace");
+    const struct recorded *recorded = stop_and_read(*state, "mappings.trace");
     path = temp_folder_file(*state, "mappings.trace");
     assert_int_equal(count_definitions(path, TRACE_DEFINE_MAPPING).all, before + 1);
-    assert_marked_in_section(&recorded, "child");
-    assert_marked_in_section(&recorded, "grandchild");
-    const struct thread *busy = need_thread(&recorded, "busy grandchild");
-    int64_t from_ns = find_marker(&recorded.profile, "grandchild at work", NULL)->start_ns;
+    assert_marked_in_section(recorded, "child");
+    assert_marked_in_section(recorded, "grandchild");
+    const struct thread *busy = need_thread(recorded, "busy grandchild");
+    int64_t from_ns = find_marker(&recorded->profile, "grandchild at work", NULL)->start_ns;
     size_t at_work = 0;
     for (size_t i = 0; i < samples_count(&busy->samples); i++) {
-        if (sample_time_ns(busy, i) <= from_ns || stack_is_rest(&recorded.profile, sample_stack(busy, i))) continue;
-        assert_true(stack_has_code(&recorded.profile, sample_stack(busy, i), child_section_code()));
+        if (sample_time_ns(busy, i) <= from_ns || stack_is_rest(&recorded->profile, sample_stack(busy, i))) continue;
+        assert_true(stack_has_code(&recorded->profile, sample_stack(busy, i), child_section_code()));
         at_work++;
     }
     assert_true(at_work >= 20);
-    assert_mostly_in_object(&recorded, "loaded in a child", 1);
-    recorded_fini(&recorded);
+    assert_mostly_in_object(recorded, "loaded in a child", 1);
 }
 
 static pid_t start_by_fork(char *const arguments[]) {
@@ -411,7 +399,6 @@ TEST(test_executed_children, set_up_folder_and_alarm, tear_down) {
     static pid_t (*const ways[])(char *const[]) = {start_by_fork, start_by_vfork, start_by_spawn};
     static char shell[] = "/bin/sh", option[] = "-c", script[] = "exit 7";
     char *const arguments[] = {shell, option, script, NULL};
-    struct recorded recorded;
     struct busy_thread thread = {.name = "busy", .run = allocate};
     start_sampling(*state, "exec.trace", (struct grec_options){.interval_us = INTERVAL_US});
     grec_thread_register("parent");
@@ -425,9 +412,8 @@ TEST(test_executed_children, set_up_folder_and_alarm, tear_down) {
     busy_thread_join(&thread);
     /* Repeated short waits let this thread run, so that it answers the requests for stacks from the waits before. */
     for (int i = 0; i < 20; i++) wait_rounds(3);
-    stop_and_read(&recorded, *state, "exec.trace");
-    assert_true(samples_count(&need_thread(&recorded, "parent")->samples) > 10);
-    recorded_fini(&recorded);
+    const struct recorded *recorded = stop_and_read(*state, "exec.trace");
+    assert_true(samples_count(&need_thread(recorded, "parent")->samples) > 10);
 }
 
 /* ---- Starts and stops while threads work. ---- */
@@ -435,7 +421,6 @@ TEST(test_executed_children, set_up_folder_and_alarm, tear_down) {
 TEST(test_stops, set_up_folder_and_alarm, tear_down) {
     /* The thread sanitizer sees accesses that are not ordered even if they do not meet. A round takes it seconds. */
     enum { ROUND_COUNT = HAS_THREAD_SANITIZER ? 4 : 15 };
-    struct recorded recorded;
     struct busy_thread recording = {.name = "records", .run = record_all_sorts}, allocating = {.run = allocate};
     busy_thread_start(&recording);
     busy_thread_start(&allocating);
@@ -446,10 +431,9 @@ TEST(test_stops, set_up_folder_and_alarm, tear_down) {
         usleep((unsigned)(i % 10) * 1000);
         grec_stop();
     }
-    recorded_read(&recorded, temp_folder_file(*state, "stops.trace"));
+    recorded_read(temp_folder_file(*state, "stops.trace"));
     busy_thread_join(&recording);
     busy_thread_join(&allocating);
-    recorded_fini(&recorded);
 }
 
 int main(void) { return unit_tests_run(NULL, NULL); }

@@ -99,7 +99,6 @@ static struct cpu_marks find_cpu_marks(const struct profile *profile) {
 TEST(test_unregistered_thread, set_up_folder, tear_down_folder) {
     skip_under_thread_sanitizer();
     enum { PERIOD_MS = 1000, FOUND_MS = 30, LOOK_COUNT = 2, CPU_NS = 20000000 };
-    struct recorded recorded;
     struct busy_thread thread = {.run = work_now_and_then};
     start_sampling(*state, "stranger.trace", (struct grec_options){.interval_us = 1000});
     grec_thread_register("main one");
@@ -118,14 +117,13 @@ TEST(test_unregistered_thread, set_up_folder, tear_down_folder) {
     grec_stop();
     uint64_t spent_ns = cpu_of_thread_ns(&thread);
     busy_thread_join(&thread);
-    recorded_read(&recorded, temp_folder_file(*state, "stranger.trace"));
-    struct cpu_marks marks = find_cpu_marks(&recorded.profile);
+    const struct recorded *recorded = recorded_read(temp_folder_file(*state, "stranger.trace"));
+    struct cpu_marks marks = find_cpu_marks(&recorded->profile);
     assert_true(marks.count >= LOOK_COUNT);
     if (marks.used_ns < (int64_t)seen_ns || marks.used_ns > (int64_t)spent_ns)
         fail_msg("%" PRId64 " ns, not %" PRIu64 " to %" PRIu64, marks.used_ns, seen_ns, spent_ns);
     assert_true(marks.longest_ns > PERIOD_MS * 990000);
-    assert_null(find_thread(&recorded.profile, "stranger"));
-    recorded_fini(&recorded);
+    assert_null(find_thread(&recorded->profile, "stranger"));
 }
 
 static atomic_int rename_phase;
@@ -144,7 +142,6 @@ static void work_under_two_names(struct busy_thread *self) {
 /* All threads are sampled under the names that the kernel has for them, and follow changes of these names. */
 TEST(test_all_threads, set_up_folder, tear_down_folder) {
     skip_under_thread_sanitizer();
-    struct recorded recorded;
     struct busy_thread thread = {.run = work_under_two_names};
     atomic_store(&rename_phase, 0);
     start_sampling(*state, "all.trace", (struct grec_options){.interval_us = 1000, .flags = GREC_ALL_THREADS});
@@ -157,14 +154,13 @@ TEST(test_all_threads, set_up_folder, tear_down_folder) {
     sleep_ms(1100);
     atomic_store(&rename_phase, 4);
     wait_stacks(&thread, 100);
-    stop_and_read(&recorded, *state, "all.trace");
+    const struct recorded *recorded = stop_and_read(*state, "all.trace");
     busy_thread_join(&thread);
-    const struct thread *samples = need_thread(&recorded, "second name");
-    assert_true(count_samples_in(&recorded.profile, samples, working_code()) > 50);
-    assert_null(find_thread(&recorded.profile, "first name"));
-    assert_null(find_thread(&recorded.profile, "grec-helper"));
-    assert_nothing_lost(&recorded);
-    recorded_fini(&recorded);
+    const struct thread *samples = need_thread(recorded, "second name");
+    assert_true(count_samples_in(&recorded->profile, samples, working_code()) > 50);
+    assert_null(find_thread(&recorded->profile, "first name"));
+    assert_null(find_thread(&recorded->profile, "grec-helper"));
+    assert_nothing_lost(recorded);
 }
 
 static void record_and_rename_at_end(struct busy_thread *self) {
@@ -177,7 +173,6 @@ static void record_and_rename_at_end(struct busy_thread *self) {
 
 /* A thread that the recorder knows tells its last name itself, however soon it ends. */
 TEST(test_name_of_an_ending_thread, set_up_folder, tear_down_folder) {
-    struct recorded recorded;
     struct busy_thread thread = {.run = record_and_rename_at_end, .may_leave = true};
     atomic_store(&rename_phase, 0);
     start_sampling(*state, "ending.trace", (struct grec_options){.interval_us = 1000});
@@ -187,10 +182,9 @@ TEST(test_name_of_an_ending_thread, set_up_folder, tear_down_folder) {
     atomic_store(&rename_phase, 2);
     busy_thread_join(&thread);
     wait_rounds(2);
-    stop_and_read(&recorded, *state, "ending.trace");
-    assert_true(samples_count(&need_thread(&recorded, "second name")->samples) > 0);
-    assert_null(find_thread(&recorded.profile, "first name"));
-    recorded_fini(&recorded);
+    const struct recorded *recorded = stop_and_read(*state, "ending.trace");
+    assert_true(samples_count(&need_thread(recorded, "second name")->samples) > 0);
+    assert_null(find_thread(&recorded->profile, "first name"));
 }
 
 static void register_at_last(struct busy_thread *self) {
@@ -204,7 +198,6 @@ static void register_at_last(struct busy_thread *self) {
 /* A thread that the sampler has found registers, and ends before the next round. */
 TEST(test_own_name_at_the_end, set_up_folder, tear_down_folder) {
     skip_under_thread_sanitizer();
-    struct recorded recorded;
     struct busy_thread thread = {.run = register_at_last};
     atomic_store(&rename_phase, 0);
     start_sampling(*state, "own-end.trace", (struct grec_options){.interval_us = 1000, .flags = GREC_ALL_THREADS});
@@ -216,17 +209,15 @@ TEST(test_own_name_at_the_end, set_up_folder, tear_down_folder) {
     busy_thread_join(&thread);
     continue_rounds();
     wait_rounds(2);
-    stop_and_read(&recorded, *state, "own-end.trace");
-    assert_true(samples_count(&need_thread(&recorded, "own name")->samples) > 0);
-    assert_null(find_thread(&recorded.profile, "stranger"));
-    recorded_fini(&recorded);
+    const struct recorded *recorded = stop_and_read(*state, "own-end.trace");
+    assert_true(samples_count(&need_thread(recorded, "own name")->samples) > 0);
+    assert_null(find_thread(&recorded->profile, "stranger"));
 }
 
 /* A thread that names itself, works a little and ends has that name, although names are read again only each second. */
 TEST(test_name_of_a_short_thread, set_up_folder, tear_down_folder) {
     skip_under_thread_sanitizer();
     enum { READ_MS = 10 };
-    struct recorded recorded;
     struct busy_thread thread = {.run = work_under_two_names};
     atomic_store(&rename_phase, 0);
     start_sampling(*state, "short.trace", (struct grec_options){.interval_us = 1000, .flags = GREC_ALL_THREADS});
@@ -240,10 +231,9 @@ TEST(test_name_of_a_short_thread, set_up_folder, tear_down_folder) {
     atomic_store(&rename_phase, 4);
     busy_thread_join(&thread);
     wait_rounds(2);
-    stop_and_read(&recorded, *state, "short.trace");
-    need_thread(&recorded, "second name");
-    assert_null(find_thread(&recorded.profile, "first name"));
-    recorded_fini(&recorded);
+    const struct recorded *recorded = stop_and_read(*state, "short.trace");
+    need_thread(recorded, "second name");
+    assert_null(find_thread(&recorded->profile, "first name"));
 }
 
 enum { SELDOM_MS = 100 };
@@ -259,7 +249,6 @@ static void work_for_more_than_an_interval(struct busy_thread *self) {
 /* The thread is found in one round, and has ended in the round that writes its first sample. */
 TEST(test_name_of_one_sample, set_up_folder, tear_down_folder) {
     skip_under_thread_sanitizer();
-    struct recorded recorded;
     struct busy_thread thread = {.run = work_for_more_than_an_interval};
     start_sampling(*state, "seldom.trace",
                    (struct grec_options){.interval_us = SELDOM_MS * 1000, .flags = GREC_ALL_THREADS});
@@ -267,9 +256,8 @@ TEST(test_name_of_one_sample, set_up_folder, tear_down_folder) {
     busy_thread_start(&thread);
     busy_thread_join(&thread);
     wait_rounds(2);
-    stop_and_read(&recorded, *state, "seldom.trace");
-    assert_true(samples_count(&need_thread(&recorded, "stranger")->samples) > 0);
-    recorded_fini(&recorded);
+    const struct recorded *recorded = stop_and_read(*state, "seldom.trace");
+    assert_true(samples_count(&need_thread(recorded, "stranger")->samples) > 0);
 }
 
 static void sleep_as_stranger(struct busy_thread *self) {
@@ -281,7 +269,6 @@ static void ignore_signal(int number) { (void)number; }
 
 /* A thread that does not run has no further sample that could tell its new name. */
 TEST(test_name_at_the_end, set_up_folder, tear_down_folder) {
-    struct recorded recorded;
     struct busy_thread thread = {.run = sleep_as_stranger};
     signal(SIGUSR1, ignore_signal);
     start_sampling(*state, "end.trace", (struct grec_options){.interval_us = 1000, .flags = GREC_ALL_THREADS});
@@ -289,31 +276,28 @@ TEST(test_name_at_the_end, set_up_folder, tear_down_folder) {
     sleep_ms(30);
     wait_rounds(20);
     pthread_setname_np(thread.thread, "sleeper");
-    stop_and_read(&recorded, *state, "end.trace");
+    const struct recorded *recorded = stop_and_read(*state, "end.trace");
     atomic_store(&thread.is_told_to_end, true);
     while (!atomic_load(&thread.cpu_ns)) {
         pthread_kill(thread.thread, SIGUSR1);
         usleep(200);
     }
     busy_thread_join(&thread);
-    assert_true(samples_count(&need_thread(&recorded, "sleeper")->samples) > 0);
-    assert_null(find_thread(&recorded.profile, "stranger"));
-    recorded_fini(&recorded);
+    assert_true(samples_count(&need_thread(recorded, "sleeper")->samples) > 0);
+    assert_null(find_thread(&recorded->profile, "stranger"));
 }
 
 /* A thread that registers itself keeps the name that it gave. */
 TEST(test_own_name_stays, set_up_folder, tear_down_folder) {
-    struct recorded recorded;
     struct busy_thread thread = {.name = "named by itself", .run = work_as_stranger};
     start_sampling(*state, "own.trace", (struct grec_options){.interval_us = 1000, .flags = GREC_ALL_THREADS});
     busy_thread_start(&thread);
     wait_rounds(200);
     wait_stacks(&thread, 30);
-    stop_and_read(&recorded, *state, "own.trace");
+    const struct recorded *recorded = stop_and_read(*state, "own.trace");
     busy_thread_join(&thread);
-    assert_true(samples_count(&need_thread(&recorded, "named by itself")->samples) > 10);
-    assert_null(find_thread(&recorded.profile, "stranger"));
-    recorded_fini(&recorded);
+    assert_true(samples_count(&need_thread(recorded, "named by itself")->samples) > 10);
+    assert_null(find_thread(&recorded->profile, "stranger"));
 }
 
 /* ---- Threads that only sleep. ---- */
@@ -401,45 +385,39 @@ static void assert_sleeps(const struct recorded *recorded, const struct thread *
 
 /* A sleeping thread that has not registered must have a track with its stack, and must not be woken for it. */
 TEST(test_sleeping_stranger, set_up_folder, tear_down_folder) {
-    struct recorded recorded;
     struct sleeper sleeper;
     start_with_sleeper(*state, &sleeper, NULL);
     assert_int_equal(atomic_load(&sleeper.phase), SLEEPS);
-    stop_and_read(&recorded, *state, "sleepers.trace");
+    const struct recorded *recorded = stop_and_read(*state, "sleepers.trace");
     sleeper_wake(&sleeper);
     sleeper_join(&sleeper);
-    assert_sleeps(&recorded, need_thread(&recorded, "sleeper"));
-    assert_nothing_lost(&recorded);
-    recorded_fini(&recorded);
+    assert_sleeps(recorded, need_thread(recorded, "sleeper"));
+    assert_nothing_lost(recorded);
 }
 
 /* Events that a previously unregistered thread records later must be in the same track. */
 TEST(test_stranger_that_speaks, set_up_folder, tear_down_folder) {
-    struct recorded recorded;
     struct sleeper sleeper;
     start_with_sleeper(*state, &sleeper, NULL);
     sleeper_wake(&sleeper);
     wait_rounds(5);
-    stop_and_read(&recorded, *state, "sleepers.trace");
+    const struct recorded *recorded = stop_and_read(*state, "sleepers.trace");
     sleeper_join(&sleeper);
-    const struct thread *thread = need_thread(&recorded, "sleeper");
-    assert_int_equal(count_threads(&recorded.profile, "sleeper"), 1);
-    assert_int_equal(count_markers_of(&recorded.profile, thread, "awake"), 1);
-    assert_sleeps(&recorded, thread);
-    assert_nothing_lost(&recorded);
-    recorded_fini(&recorded);
+    const struct thread *thread = need_thread(recorded, "sleeper");
+    assert_int_equal(count_threads(&recorded->profile, "sleeper"), 1);
+    assert_int_equal(count_markers_of(&recorded->profile, thread, "awake"), 1);
+    assert_sleeps(recorded, thread);
+    assert_nothing_lost(recorded);
 }
 
 /* A thread whose name the filter leaves out must have no track. */
 TEST(test_unwanted_stranger, set_up_folder, tear_down_folder) {
-    struct recorded recorded;
     struct sleeper sleeper;
     start_with_sleeper(*state, &sleeper, "other");
     sleeper_wake(&sleeper);
-    stop_and_read(&recorded, *state, "sleepers.trace");
+    const struct recorded *recorded = stop_and_read(*state, "sleepers.trace");
     sleeper_join(&sleeper);
-    assert_null(find_thread(&recorded.profile, "sleeper"));
-    recorded_fini(&recorded);
+    assert_null(find_thread(&recorded->profile, "sleeper"));
 }
 
 /* ---- Threads that come to be wanted. ---- */
@@ -500,21 +478,19 @@ TEST(test_coming_to_be_wanted, set_up_folder, tear_down_folder) {
         {NULL, GREC_ALL_THREADS, come_by_system_name, "wanted", 1100},
     };
     for (size_t i = 0; i < sizeof comings / sizeof *comings; i++) {
-        struct recorded recorded;
         struct comer comer = {.thread = {.name = comings[i].first_name, .run = work_and_come}, .coming = &comings[i]};
         start_sampling(*state, "coming.trace",
                        (struct grec_options){.interval_us = 1000, .threads = "wanted", .flags = comings[i].flags});
         busy_thread_start(&comer.thread);
         while (!atomic_load(&comer.seen_ns)) usleep(1000);
         wait_rounds(2);
-        stop_and_read(&recorded, *state, "coming.trace");
+        const struct recorded *recorded = stop_and_read(*state, "coming.trace");
         uint64_t wanted_ns = cpu_of_thread_ns(&comer.thread) - comer.unwanted_ns;
         busy_thread_join(&comer.thread);
-        int64_t sum_ns = sum_cpu_ns(need_thread(&recorded, comings[i].name));
+        int64_t sum_ns = sum_cpu_ns(need_thread(recorded, comings[i].name));
         if (sum_ns < (int64_t)atomic_load(&comer.seen_ns) - INTERVAL_NS || sum_ns > (int64_t)wanted_ns + INTERVAL_NS)
             fail_msg("case %zu: %" PRId64 " ns of at least %" PRIu64 ", at most %" PRIu64, i, sum_ns,
                      atomic_load(&comer.seen_ns), wanted_ns);
-        recorded_fini(&recorded);
     }
 }
 
@@ -533,7 +509,6 @@ static void *sleep_or_end(void *argument) {
  * track at a time. */
 TEST(test_storm_of_sleepers, set_up_folder, tear_down_folder) {
     enum { ROUND_COUNT = HAS_THREAD_SANITIZER ? 10 : 60, AT_A_TIME = 16 };
-    struct recorded recorded;
     struct busy_thread control = {0};
     start_sampling(*state, "sleepers.trace", (struct grec_options){.interval_us = 100, .flags = GREC_ALL_THREADS});
     for (int round = 0; round < ROUND_COUNT; round++) {
@@ -544,8 +519,8 @@ TEST(test_storm_of_sleepers, set_up_folder, tear_down_folder) {
         for (int i = 0; i < AT_A_TIME; i++) pthread_join(threads[i], NULL);
         grec_resume();
     }
-    stop_and_read(&recorded, *state, "sleepers.trace");
-    const struct profile *profile = &recorded.profile;
+    const struct recorded *recorded = stop_and_read(*state, "sleepers.trace");
+    const struct profile *profile = &recorded->profile;
     for (size_t i = 0; i < profile->threads.count; i++)
         for (size_t j = 0; j < i; j++) {
             const struct thread *a = column_at(&profile->threads, i), *b = column_at(&profile->threads, j);
@@ -553,8 +528,7 @@ TEST(test_storm_of_sleepers, set_up_folder, tear_down_folder) {
                 fail_msg("thread %lld has two tracks at a time: %lld to %lld ns, %lld to %lld", (long long)a->tid,
                          (long long)a->start_ns, (long long)a->end_ns, (long long)b->start_ns, (long long)b->end_ns);
         }
-    assert_nothing_lost(&recorded);
-    recorded_fini(&recorded);
+    assert_nothing_lost(recorded);
 }
 
 /* ---- Threads that have released their records. ---- */
@@ -584,7 +558,6 @@ static void *record_and_end_late(void *argument) {
 
 /* The sampler finds a thread that the recorder has left. The thread must have no second track. */
 TEST(test_late_end, set_up_folder, tear_down_folder) {
-    struct recorded recorded;
     pthread_key_t key;
     pthread_t thread;
     void *tid;
@@ -592,10 +565,9 @@ TEST(test_late_end, set_up_folder, tear_down_folder) {
     start_sampling(*state, "late.trace", (struct grec_options){.interval_us = 1000, .flags = GREC_ALL_THREADS});
     assert_int_equal(pthread_create(&thread, NULL, record_and_end_late, &key), 0);
     assert_int_equal(pthread_join(thread, &tid), 0);
-    stop_and_read(&recorded, *state, "late.trace");
+    const struct recorded *recorded = stop_and_read(*state, "late.trace");
     pthread_key_delete(key);
-    assert_int_equal(count_tracks(&recorded.profile, (uint32_t)(uintptr_t)tid), 1);
-    recorded_fini(&recorded);
+    assert_int_equal(count_tracks(&recorded->profile, (uint32_t)(uintptr_t)tid), 1);
 }
 
 /* What the main thread tells a thread to do. */
@@ -620,7 +592,6 @@ static void work_unregistered(struct busy_thread *self) {
 TEST(test_life_after_unregistering, set_up_folder, tear_down_folder) {
     skip_under_thread_sanitizer();
     enum { CPU_NS = 20000000, INTERVAL_US = 1000, LENT_NS_MAX = 2 * INTERVAL_US * 1000 };
-    struct recorded recorded;
     struct busy_thread thread = {.name = "first life", .run = work_unregistered};
     uint64_t between_ns;
     atomic_store(&task, TASK_REGISTERED);
@@ -640,9 +611,9 @@ TEST(test_life_after_unregistering, set_up_folder, tear_down_folder) {
     grec_stop();
     uint64_t spent_ns = cpu_of_thread_ns(&thread);
     busy_thread_join(&thread);
-    recorded_read(&recorded, temp_folder_file(*state, "lives.trace"));
-    const struct profile *profile = &recorded.profile;
-    const struct thread *first = need_thread(&recorded, "first life"), *second = need_thread(&recorded, "second life");
+    const struct recorded *recorded = recorded_read(temp_folder_file(*state, "lives.trace"));
+    const struct profile *profile = &recorded->profile;
+    const struct thread *first = need_thread(recorded, "first life"), *second = need_thread(recorded, "second life");
     assert_int_equal(count_tracks(profile, (uint32_t)first->tid), 2);
     struct cpu_marks marks = find_cpu_marks(profile);
     assert_true(marks.used_ns >= (int64_t)between_ns && marks.used_ns <= (int64_t)(spent_ns - from_ns));
@@ -651,7 +622,6 @@ TEST(test_life_after_unregistering, set_up_folder, tear_down_folder) {
     if (sampled_ns + marks.used_ns > (int64_t)spent_ns + LENT_NS_MAX)
         fail_msg("%" PRId64 " ns of samples and %" PRId64 " of markers, but %" PRIu64 " spent", sampled_ns,
                  marks.used_ns, spent_ns);
-    recorded_fini(&recorded);
 }
 
 /* What happens while the sampler makes a record ready: its first store into the record faults. */
@@ -697,7 +667,6 @@ static void assert_not_held(struct thread_writers *writers, struct thread_record
 /* A thread claims a record, records and releases it while the sampler takes a record to hold for the thread, which has
  * had its track then. */
 TEST(test_release_while_held, set_up_folder, tear_down_folder) {
-    struct recorded recorded;
     struct sigaction action = {.sa_handler = handle_fault, .sa_flags = (int)SA_RESETHAND}, before;
     atomic_uint tid = 0;
     pthread_t thread;
@@ -719,8 +688,7 @@ TEST(test_release_while_held, set_up_folder, tear_down_folder) {
     thread_registry_each_record(assert_not_held, &tid);
     sem_post(&fault.may_end);
     pthread_join(thread, NULL);
-    stop_and_read(&recorded, *state, "hold.trace");
-    recorded_fini(&recorded);
+    stop_and_read(*state, "hold.trace");
 }
 
 /* ---- Threads that start and end. ---- */
@@ -735,7 +703,6 @@ static void *register_and_end(void *unused) {
 TEST(test_short_threads, set_up_folder, tear_down_folder) {
     enum { THREAD_COUNT = HAS_THREAD_SANITIZER ? 400 : 1000, AT_A_TIME = 4 };
     char own_name[16];
-    struct recorded recorded;
     pthread_getname_np(pthread_self(), own_name, sizeof own_name);
     start_sampling(*state, "short.trace", (struct grec_options){.interval_us = 100, .flags = GREC_ALL_THREADS});
     for (int i = 0; i < THREAD_COUNT; i += AT_A_TIME) {
@@ -744,20 +711,19 @@ TEST(test_short_threads, set_up_folder, tear_down_folder) {
             assert_int_equal(pthread_create(&threads[j], NULL, register_and_end, NULL), 0);
         for (int j = 0; j < AT_A_TIME; j++) pthread_join(threads[j], NULL);
     }
-    stop_and_read(&recorded, *state, "short.trace");
-    assert_int_equal(count_markers(&recorded.profile, "in a short thread"), THREAD_COUNT);
+    const struct recorded *recorded = stop_and_read(*state, "short.trace");
+    assert_int_equal(count_markers(&recorded->profile, "in a short thread"), THREAD_COUNT);
     /* If the sampler found a thread before it registered, the thread may have kept the kernel's name. */
     size_t named_count = 0;
-    for (size_t i = 0; i < recorded.profile.threads.count; i++) {
-        const struct thread *thread = column_at(&recorded.profile.threads, i);
-        if (!count_markers_of(&recorded.profile, thread, "in a short thread")) continue;
+    for (size_t i = 0; i < recorded->profile.threads.count; i++) {
+        const struct thread *thread = column_at(&recorded->profile.threads, i);
+        if (!count_markers_of(&recorded->profile, thread, "in a short thread")) continue;
         bool is_named = text_equal(thread->name, TEXT("short"));
         if (!is_named) assert_true(text_equal(thread->name, text_of(own_name)));
         named_count += is_named;
     }
     assert_true(named_count > 0);
-    assert_nothing_lost(&recorded);
-    recorded_fini(&recorded);
+    assert_nothing_lost(recorded);
 }
 
 /* ---- Threads that end between two rounds. ---- */
@@ -796,22 +762,20 @@ static void *run_in_relay(void *is_odd) {
  * own all the same. */
 TEST(test_threads_in_relay, set_up_folder, tear_down_folder) {
     skip_under_thread_sanitizer();
-    struct recorded recorded;
     start_sampling(*state, "relay.trace", (struct grec_options){.interval_us = 1000});
     for (uintptr_t i = 0; i < RELAY_COUNT; i++) {
         pthread_t thread;
         assert_int_equal(pthread_create(&thread, NULL, run_in_relay, (void *)(i % 2)), 0);
         pthread_join(thread, NULL);
     }
-    stop_and_read(&recorded, *state, "relay.trace");
-    for (size_t i = 0; i < recorded.profile.threads.count; i++) {
-        const struct thread *thread = column_at(&recorded.profile.threads, i);
+    const struct recorded *recorded = stop_and_read(*state, "relay.trace");
+    for (size_t i = 0; i < recorded->profile.threads.count; i++) {
+        const struct thread *thread = column_at(&recorded->profile.threads, i);
         if (text_equal(thread->name, TEXT("odd")))
-            assert_int_equal(count_samples_in(&recorded.profile, thread, relay_even_code()), 0);
+            assert_int_equal(count_samples_in(&recorded->profile, thread, relay_even_code()), 0);
         if (text_equal(thread->name, TEXT("even")))
-            assert_int_equal(count_samples_in(&recorded.profile, thread, relay_odd_code()), 0);
+            assert_int_equal(count_samples_in(&recorded->profile, thread, relay_odd_code()), 0);
     }
-    recorded_fini(&recorded);
 }
 
 enum { BRIEF_COUNT = 40, BRIEF_CPU_NS = 3000000 };
@@ -862,7 +826,6 @@ static void assert_disjoint(const struct thread *thread, const struct thread *ne
 /* Each thread that begins and ends between two rounds has samples with what it has used, at the time when it lived. */
 TEST(test_time_between_two_rounds, set_up_folder, tear_down_folder) {
     int64_t all_ns = 0;
-    struct recorded recorded;
     struct brief_thread threads[BRIEF_COUNT];
     start_sampling(*state, "brief.trace", (struct grec_options){.interval_us = 1000});
     wait_rounds(2);
@@ -870,19 +833,18 @@ TEST(test_time_between_two_rounds, set_up_folder, tear_down_folder) {
     run_brief_threads(threads);
     continue_rounds();
     wait_rounds(2);
-    stop_and_read(&recorded, *state, "brief.trace");
+    const struct recorded *recorded = stop_and_read(*state, "brief.trace");
     for (int i = 0; i < BRIEF_COUNT; i++) {
-        const struct thread *thread = need_thread(&recorded, threads[i].name);
+        const struct thread *thread = need_thread(recorded, threads[i].name);
         int64_t sum_ns = sum_cpu_ns(thread), used_ns = (int64_t)threads[i].cpu_ns;
         all_ns += sum_ns;
         if (sum_ns < used_ns) fail_msg("%s: %" PRId64 " of %" PRId64 " ns", threads[i].name, sum_ns, used_ns);
         for (size_t j = 0; j < samples_count(&thread->samples); j++)
-            assert_true(stack_is_rest(&recorded.profile, sample_stack(thread, j)));
-        if (i + 1 < BRIEF_COUNT / 2) assert_disjoint(thread, need_thread(&recorded, threads[i + 1].name));
+            assert_true(stack_is_rest(&recorded->profile, sample_stack(thread, j)));
+        if (i + 1 < BRIEF_COUNT / 2) assert_disjoint(thread, need_thread(recorded, threads[i + 1].name));
     }
     assert_true(all_ns <= (int64_t)clock_now_ns(CLOCK_PROCESS_CPUTIME_ID));
-    assert_nothing_lost(&recorded);
-    recorded_fini(&recorded);
+    assert_nothing_lost(recorded);
 }
 
 CODE_SECTION(instant)
@@ -939,16 +901,14 @@ static size_t check_instants(const struct recorded *recorded, uint64_t used_ns, 
 TEST(test_time_of_threads_below_an_interval, set_up_folder, tear_down_folder) {
     skip_under_thread_sanitizer();
     enum { INTERVAL_US = 1000 };
-    struct recorded recorded;
     uint64_t start_ns = clock_now_ns(CLOCK_PROCESS_CPUTIME_ID);
     start_sampling(*state, "instant.trace", (struct grec_options){.interval_us = INTERVAL_US});
     wait_rounds(2);
     uint64_t used_ns = run_instants();
-    stop_and_read(&recorded, *state, "instant.trace");
-    size_t stack_count = check_instants(&recorded, used_ns, start_ns, INTERVAL_US);
+    const struct recorded *recorded = stop_and_read(*state, "instant.trace");
+    size_t stack_count = check_instants(recorded, used_ns, start_ns, INTERVAL_US);
     /* At clock ticks alone, chance may give none of them a stack. */
-    if (!count_said(&recorded, "perf_event_open: ")) assert_true(stack_count >= MET_COUNT / 20);
-    recorded_fini(&recorded);
+    if (!count_said(recorded, "perf_event_open: ")) assert_true(stack_count >= MET_COUNT / 20);
 }
 
 /* Works for a fraction of an interval, and waits, twice. */
@@ -968,7 +928,6 @@ static void *run_and_wait(void *used_ns) {
 TEST(test_time_of_short_threads_that_wait, set_up_folder, tear_down_folder) {
     skip_under_thread_sanitizer();
     enum { INTERVAL_US = 4000, COUNT = 50 };
-    struct recorded recorded;
     uint64_t start_ns = clock_now_ns(CLOCK_PROCESS_CPUTIME_ID), used_ns = 0;
     start_sampling(*state, "waiting.trace", (struct grec_options){.interval_us = INTERVAL_US});
     wait_rounds(2);
@@ -977,9 +936,8 @@ TEST(test_time_of_short_threads_that_wait, set_up_folder, tear_down_folder) {
         assert_int_equal(pthread_create(&thread, NULL, run_and_wait, &used_ns), 0);
         pthread_join(thread, NULL);
     }
-    stop_and_read(&recorded, *state, "waiting.trace");
-    check_instants(&recorded, used_ns, start_ns, INTERVAL_US);
-    recorded_fini(&recorded);
+    const struct recorded *recorded = stop_and_read(*state, "waiting.trace");
+    check_instants(recorded, used_ns, start_ns, INTERVAL_US);
 }
 
 static int64_t sum_rests_ns(const struct recorded *recorded) {
@@ -997,7 +955,6 @@ static int64_t sum_rests_ns(const struct recorded *recorded) {
 /* What short threads have used that no later one stands for is not said to have been used where another thread was. */
 TEST(test_time_of_the_last_short_threads, set_up_folder, tear_down_folder) {
     enum { INTERVAL_US = 2000, COUNT = 20, BEFORE_NS = 100000000 };
-    struct recorded recorded;
     uint64_t used_ns = 0;
     start_sampling(*state, "last.trace", (struct grec_options){.interval_us = INTERVAL_US});
     compute_until(clock_now_ns(CLOCK_THREAD_CPUTIME_ID) + BEFORE_NS);
@@ -1010,10 +967,9 @@ TEST(test_time_of_the_last_short_threads, set_up_folder, tear_down_folder) {
     }
     continue_rounds();
     wait_rounds(1);
-    stop_and_read(&recorded, *state, "last.trace");
-    int64_t rest_ns = sum_rests_ns(&recorded);
+    const struct recorded *recorded = stop_and_read(*state, "last.trace");
+    int64_t rest_ns = sum_rests_ns(recorded);
     if (rest_ns < (int64_t)used_ns - INTERVAL_US * 1000) fail_msg("%" PRId64 " of %" PRIu64 " ns", rest_ns, used_ns);
-    recorded_fini(&recorded);
 }
 
 static sem_t is_idle, may_end;
@@ -1041,7 +997,6 @@ static void count_without_event(struct thread_writers *writers, struct thread_re
 TEST(test_few_descriptors, set_up_folder, tear_down_folder) {
     skip_under_thread_sanitizer();
     enum { COUNT = 100, DESCRIPTOR_COUNT = 160 };
-    struct recorded recorded;
     struct rlimit before;
     pthread_t threads[COUNT];
     size_t without_count = 0;
@@ -1059,10 +1014,9 @@ TEST(test_few_descriptors, set_up_folder, tear_down_folder) {
     thread_registry_each_record(count_without_event, &without_count);
     for (int i = 0; i < COUNT; i++) sem_post(&may_end);
     for (int i = 0; i < COUNT; i++) pthread_join(threads[i], NULL);
-    stop_and_read(&recorded, *state, "few.trace");
+    const struct recorded *recorded = stop_and_read(*state, "few.trace");
     assert_int_equal(setrlimit(RLIMIT_NOFILE, &before), 0);
-    if (!count_said(&recorded, "perf_event_open: ")) assert_int_equal(without_count, 0);
-    recorded_fini(&recorded);
+    if (!count_said(recorded, "perf_event_open: ")) assert_int_equal(without_count, 0);
 }
 
 static void *register_and_end_by_call(void *unused) {
@@ -1076,7 +1030,6 @@ static void *register_and_end_by_call(void *unused) {
 /* A thread that has ended without giving its record back must not stand for a thread that began later. */
 TEST(test_stranger_after_an_end_by_call, set_up_folder, tear_down_folder) {
     if (IS_SANITIZED) skip(); /* they do not allow such an end */
-    struct recorded recorded;
     pthread_t ended;
     struct busy_thread thread = {.run = work_as_stranger};
     start_sampling(*state, "ended.trace", (struct grec_options){.interval_us = 1000, .flags = GREC_ALL_THREADS});
@@ -1084,11 +1037,10 @@ TEST(test_stranger_after_an_end_by_call, set_up_folder, tear_down_folder) {
     pthread_join(ended, NULL);
     busy_thread_start(&thread);
     wait_stacks(&thread, 100);
-    stop_and_read(&recorded, *state, "ended.trace");
+    const struct recorded *recorded = stop_and_read(*state, "ended.trace");
     busy_thread_join(&thread);
-    const struct thread *samples = need_thread(&recorded, "stranger");
-    assert_true(count_samples_in(&recorded.profile, samples, working_code()) > 50);
-    recorded_fini(&recorded);
+    const struct thread *samples = need_thread(recorded, "stranger");
+    assert_true(count_samples_in(&recorded->profile, samples, working_code()) > 50);
 }
 
 /* The processor time that a thread had used when its second life began, and when it ended. */
@@ -1118,20 +1070,18 @@ static void *live_twice(void *unused) {
 TEST(test_two_lives_between_rounds, set_up_folder, tear_down_folder) {
     if (IS_SANITIZED) skip(); /* they do not allow such an end */
     enum { INTERVAL_US = 1000, LENT_NS_MAX = 2 * INTERVAL_US * 1000 };
-    struct recorded recorded;
     pthread_t thread;
     start_sampling(*state, "twice.trace", (struct grec_options){.interval_us = INTERVAL_US});
     wait_rounds(2);
     assert_int_equal(pthread_create(&thread, NULL, live_twice, NULL), 0);
     pthread_join(thread, NULL);
     wait_rounds(2);
-    stop_and_read(&recorded, *state, "twice.trace");
-    const struct thread *first = need_thread(&recorded, "first life"), *second = need_thread(&recorded, "second life");
+    const struct recorded *recorded = stop_and_read(*state, "twice.trace");
+    const struct thread *first = need_thread(recorded, "first life"), *second = need_thread(recorded, "second life");
     assert_true(first->end_ns <= second->start_ns);
     assert_true(sample_time_ns(second, samples_count(&second->samples) - 1) < second->end_ns);
     assert_true(sum_cpu_ns(first) <= (int64_t)second_from_ns + LENT_NS_MAX);
     assert_true(sum_cpu_ns(second) + LENT_NS_MAX >= (int64_t)(second_to_ns - second_from_ns));
-    recorded_fini(&recorded);
 }
 
 static void count_record(struct thread_writers *writers, struct thread_record *record, void *count) {
@@ -1156,21 +1106,18 @@ static void count_waiting(struct thread_writers *writers, struct thread_record *
 /* A thread that only prepares chunks makes no rounds in which records of ended threads become free. */
 TEST(test_records_without_sampling, set_up_folder, tear_down_folder) {
     enum { THREAD_COUNT = 40 };
-    struct recorded recorded;
     size_t waiting_count = 0;
     start_recording(*state, "helper.trace", (struct grec_options){.flags = GREC_HELPER});
     run_short_threads(THREAD_COUNT);
     thread_registry_each_record(count_waiting, &waiting_count);
-    stop_and_read(&recorded, *state, "helper.trace");
+    const struct recorded *recorded = stop_and_read(*state, "helper.trace");
     assert_int_equal(waiting_count, 0);
-    assert_int_equal(count_markers(&recorded.profile, "in a short thread"), THREAD_COUNT);
-    recorded_fini(&recorded);
+    assert_int_equal(count_markers(&recorded->profile, "in a short thread"), THREAD_COUNT);
 }
 
 /* Records of ended threads wait for the sampler, but not as many as threads may end until its next round. */
 TEST(test_records_without_rounds, set_up_folder, tear_down_folder) {
     enum { THREAD_COUNT = 1000, WAITING_COUNT_MAX = 600 };
-    struct recorded recorded;
     size_t before_count = 0, after_count = 0;
     start_sampling(*state, "records.trace", (struct grec_options){.interval_us = 1000});
     stop_rounds();
@@ -1178,10 +1125,9 @@ TEST(test_records_without_rounds, set_up_folder, tear_down_folder) {
     run_short_threads(THREAD_COUNT);
     thread_registry_each_record(count_record, &after_count);
     continue_rounds();
-    stop_and_read(&recorded, *state, "records.trace");
+    const struct recorded *recorded = stop_and_read(*state, "records.trace");
     assert_true(after_count - before_count < WAITING_COUNT_MAX);
-    assert_int_equal(count_markers(&recorded.profile, "in a short thread"), THREAD_COUNT);
-    recorded_fini(&recorded);
+    assert_int_equal(count_markers(&recorded->profile, "in a short thread"), THREAD_COUNT);
 }
 
 enum { LONG_INTERVAL_US = 100000, LAST_CPU_NS = 75000000 };
@@ -1198,20 +1144,18 @@ static void *compute_and_end(void *name) {
 
 TEST(test_time_before_the_end, set_up_folder, tear_down_folder) {
     static const char *const names[] = {"early", "middle", "last"};
-    struct recorded recorded;
     start_sampling(*state, "ends.trace", (struct grec_options){.interval_us = LONG_INTERVAL_US});
     for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
         pthread_t thread;
         assert_int_equal(pthread_create(&thread, NULL, compute_and_end, (void *)(uintptr_t)names[i]), 0);
         pthread_join(thread, NULL);
     }
-    stop_and_read(&recorded, *state, "ends.trace");
+    const struct recorded *recorded = stop_and_read(*state, "ends.trace");
     for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
-        int64_t sum_ns = sum_cpu_ns(need_thread(&recorded, names[i]));
+        int64_t sum_ns = sum_cpu_ns(need_thread(recorded, names[i]));
         if (sum_ns < LAST_CPU_NS) fail_msg("%s: %" PRId64 " ns", names[i], sum_ns);
     }
-    assert_nothing_lost(&recorded);
-    recorded_fini(&recorded);
+    assert_nothing_lost(recorded);
 }
 
 /* The first thread works before the sampler has found it, unless the machine is busy. */
@@ -1219,16 +1163,14 @@ TEST(test_time_at_the_start, set_up_folder, tear_down_folder) {
     enum { RECORDING_COUNT = 10, CPU_NS = 20000000 };
     skip_under_thread_sanitizer();
     for (int i = 0; i < RECORDING_COUNT; i++) {
-        struct recorded recorded;
         grec_thread_register("first");
         start_sampling(*state, "start.trace", (struct grec_options){.interval_us = 1000});
         uint64_t from_ns = clock_now_ns(CLOCK_THREAD_CPUTIME_ID);
         compute_until(from_ns + CPU_NS);
         uint64_t used_ns = clock_now_ns(CLOCK_THREAD_CPUTIME_ID) - from_ns;
-        stop_and_read(&recorded, *state, "start.trace");
-        int64_t sum_ns = sum_cpu_ns(need_thread(&recorded, "first"));
+        const struct recorded *recorded = stop_and_read(*state, "start.trace");
+        int64_t sum_ns = sum_cpu_ns(need_thread(recorded, "first"));
         if (sum_ns < (int64_t)used_ns) fail_msg("%" PRId64 " of %" PRIu64 " ns", sum_ns, used_ns);
-        recorded_fini(&recorded);
     }
 }
 
@@ -1236,7 +1178,6 @@ TEST(test_time_at_the_start, set_up_folder, tear_down_folder) {
 TEST(test_time_of_children, set_up_folder, tear_down_folder) {
     static const char *const names[] = {"shorter", "short", "long"};
     static const uint64_t cpu_ns[] = {2000000, 4000000, 30000000};
-    struct recorded recorded;
     skip_forks_under_sanitizers();
     start_sampling(*state, "children.trace", (struct grec_options){.interval_us = 1000});
     for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
@@ -1249,12 +1190,11 @@ TEST(test_time_of_children, set_up_folder, tear_down_folder) {
         }
         assert_int_equal(wait_for_child(pid), 0);
     }
-    stop_and_read(&recorded, *state, "children.trace");
+    const struct recorded *recorded = stop_and_read(*state, "children.trace");
     for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
-        int64_t sum_ns = sum_cpu_ns(need_thread(&recorded, names[i]));
+        int64_t sum_ns = sum_cpu_ns(need_thread(recorded, names[i]));
         if (sum_ns < (int64_t)cpu_ns[i]) fail_msg("%s: %" PRId64 " ns", names[i], sum_ns);
     }
-    recorded_fini(&recorded);
 }
 
 static void compute_at_last(struct busy_thread *self) {
@@ -1264,7 +1204,6 @@ static void compute_at_last(struct busy_thread *self) {
 
 /* The recording ends before a round finds the thread, which still runs. */
 TEST(test_time_of_the_last_thread, set_up_folder, tear_down_folder) {
-    struct recorded recorded;
     struct busy_thread thread = {.name = "last", .run = compute_at_last};
     start_sampling(*state, "last.trace", (struct grec_options){.interval_us = LONG_INTERVAL_US});
     wait_rounds(2);
@@ -1272,11 +1211,10 @@ TEST(test_time_of_the_last_thread, set_up_folder, tear_down_folder) {
     busy_thread_start(&thread);
     busy_thread_wait(&thread);
     continue_rounds();
-    stop_and_read(&recorded, *state, "last.trace");
+    const struct recorded *recorded = stop_and_read(*state, "last.trace");
     busy_thread_join(&thread);
-    assert_true(sum_cpu_ns(need_thread(&recorded, "last")) >= LAST_CPU_NS);
-    assert_nothing_lost(&recorded);
-    recorded_fini(&recorded);
+    assert_true(sum_cpu_ns(need_thread(recorded, "last")) >= LAST_CPU_NS);
+    assert_nothing_lost(recorded);
 }
 
 static void compute_as_stranger(struct busy_thread *self) {
@@ -1287,7 +1225,6 @@ static void compute_as_stranger(struct busy_thread *self) {
 
 /* A thread that has not registered ends after the last round, and then the recording ends. */
 TEST(test_time_of_an_ended_stranger, set_up_folder, tear_down_folder) {
-    struct recorded recorded;
     struct busy_thread thread = {.run = compute_as_stranger};
     start_sampling(*state, "stranger.trace",
                    (struct grec_options){.interval_us = LONG_INTERVAL_US, .flags = GREC_ALL_THREADS});
@@ -1296,16 +1233,14 @@ TEST(test_time_of_an_ended_stranger, set_up_folder, tear_down_folder) {
     busy_thread_wait(&thread);
     wait_rounds(2);
     busy_thread_join(&thread);
-    stop_and_read(&recorded, *state, "stranger.trace");
-    assert_true(sum_cpu_ns(need_thread(&recorded, "stranger")) >= LAST_CPU_NS);
-    recorded_fini(&recorded);
+    const struct recorded *recorded = stop_and_read(*state, "stranger.trace");
+    assert_true(sum_cpu_ns(need_thread(recorded, "stranger")) >= LAST_CPU_NS);
 }
 
 static void wait_to_leave(struct busy_thread *self) { (void)self; }
 
 /* The recording ends before the sampler sees that another thread has the record of the one that has ended. */
 TEST(test_name_after_the_end, set_up_folder, tear_down_folder) {
-    struct recorded recorded;
     struct busy_thread next = {.name = "next", .run = wait_to_leave};
     pthread_t thread;
     char ended[] = "ended";
@@ -1313,10 +1248,9 @@ TEST(test_name_after_the_end, set_up_folder, tear_down_folder) {
     assert_int_equal(pthread_create(&thread, NULL, compute_and_end, ended), 0);
     pthread_join(thread, NULL);
     busy_thread_start(&next);
-    stop_and_read(&recorded, *state, "names.trace");
+    const struct recorded *recorded = stop_and_read(*state, "names.trace");
     busy_thread_join(&next);
-    assert_true(sum_cpu_ns(need_thread(&recorded, "ended")) >= LAST_CPU_NS);
-    recorded_fini(&recorded);
+    assert_true(sum_cpu_ns(need_thread(recorded, "ended")) >= LAST_CPU_NS);
 }
 
 enum { LIFE_COUNT = 80, LIFE_INTERVAL_US = 5000, LIFE_CPU_NS = 3000000 };
@@ -1339,21 +1273,19 @@ static void *live_again(void *all_ns) {
  * is not used again. Samples may stand for an interval more than the thread has used: where the machine is virtual, the
  * event's clock may be ahead of the thread's. */
 TEST(test_time_of_several_lives, set_up_folder, tear_down_folder) {
-    struct recorded recorded;
     pthread_t thread;
     uint64_t all_ns = 0;
     int64_t sum_ns = 0;
     start_sampling(*state, "several.trace", (struct grec_options){.interval_us = LIFE_INTERVAL_US});
     assert_int_equal(pthread_create(&thread, NULL, live_again, &all_ns), 0);
     pthread_join(thread, NULL);
-    stop_and_read(&recorded, *state, "several.trace");
-    for (size_t i = 0; i < recorded.profile.threads.count; i++) {
-        const struct thread *life = column_at(&recorded.profile.threads, i);
+    const struct recorded *recorded = stop_and_read(*state, "several.trace");
+    for (size_t i = 0; i < recorded->profile.threads.count; i++) {
+        const struct thread *life = column_at(&recorded->profile.threads, i);
         if (text_equal(life->name, TEXT("returning"))) sum_ns += sum_cpu_ns(life);
     }
     int64_t most_ns = (int64_t)all_ns + LIFE_INTERVAL_US * 1000;
     if (!sum_ns || sum_ns > most_ns) fail_msg("%" PRId64 " of %" PRIu64 " ns", sum_ns, all_ns);
-    recorded_fini(&recorded);
 }
 
 /* ---- The signal. ---- */
@@ -1368,7 +1300,6 @@ static void work_deaf(struct busy_thread *self) {
 /* A thread that blocks the signal has processor time but no stacks. The recorder reports this once. */
 TEST(test_blocked_signal, set_up_folder, tear_down_folder) {
     skip_under_thread_sanitizer();
-    struct recorded recorded;
     struct busy_thread thread = {.name = "deaf", .run = work_deaf};
     start_sampling(*state, "deaf.trace", (struct grec_options){.interval_us = 1000});
     wait_rounds(1);
@@ -1383,18 +1314,17 @@ TEST(test_blocked_signal, set_up_folder, tear_down_folder) {
     grec_stop();
     uint64_t spent_ns = cpu_of_thread_ns(&thread);
     busy_thread_join(&thread);
-    recorded_read(&recorded, temp_folder_file(*state, "deaf.trace"));
-    assert_int_equal(count_said(&recorded, "\"deaf\" blocks SIGURG"), 1);
-    const struct thread *samples = need_thread(&recorded, "deaf");
+    const struct recorded *recorded = recorded_read(temp_folder_file(*state, "deaf.trace"));
+    assert_int_equal(count_said(recorded, "\"deaf\" blocks SIGURG"), 1);
+    const struct thread *samples = need_thread(recorded, "deaf");
     size_t without = 0;
     for (uint32_t i = 0; i < samples_count(&samples->samples); i++)
-        without += stack_is_unasked(&recorded.profile, sample_stack(samples, i));
+        without += stack_is_unasked(&recorded->profile, sample_stack(samples, i));
     int64_t sum_ns = sum_cpu_ns(samples);
     if (without < 50 || sum_ns < (int64_t)seen_ns || sum_ns > (int64_t)spent_ns)
         fail_msg("%zu samples without stacks, %" PRId64 " ns, not %" PRIu64 " to %" PRIu64, without, sum_ns, seen_ns,
                  spent_ns);
-    assert_int_equal(count_samples_in(&recorded.profile, samples, working_code()), 0);
-    recorded_fini(&recorded);
+    assert_int_equal(count_samples_in(&recorded->profile, samples, working_code()), 0);
 }
 
 static atomic_bool has_resumed;
@@ -1429,23 +1359,21 @@ static void work_through_pause(struct busy_thread *self) {
 
 TEST(test_signal_in_pause, set_up_folder, tear_down_folder) {
     skip_under_thread_sanitizer();
-    struct recorded recorded;
     struct busy_thread thread = {.name = "busy", .run = work_through_pause};
     atomic_store(&has_resumed, false);
     start_sampling(*state, "in-pause.trace", (struct grec_options){.interval_us = 1000});
     busy_thread_start(&thread);
     while (!atomic_load(&has_resumed)) usleep(1000);
     wait_stacks(&thread, 20);
-    stop_and_read(&recorded, *state, "in-pause.trace");
+    const struct recorded *recorded = stop_and_read(*state, "in-pause.trace");
     busy_thread_join(&thread);
-    assert_int_equal(count_said(&recorded, " blocks SIGURG"), 0);
-    const struct thread *samples = need_thread(&recorded, "busy");
+    assert_int_equal(count_said(recorded, " blocks SIGURG"), 0);
+    const struct thread *samples = need_thread(recorded, "busy");
     size_t after_count = 0;
     for (size_t i = 0; i < samples_count(&samples->samples); i++)
-        after_count += sample_time_ns(samples, i) > at_work_ns(&recorded.profile) &&
-                       stack_has_code(&recorded.profile, sample_stack(samples, i), working_code());
+        after_count += sample_time_ns(samples, i) > at_work_ns(&recorded->profile) &&
+                       stack_has_code(&recorded->profile, sample_stack(samples, i), working_code());
     assert_true(after_count > 3);
-    recorded_fini(&recorded);
 }
 
 static sem_t may_unblock;
@@ -1464,7 +1392,6 @@ static void block_and_work(struct busy_thread *self) {
 
 TEST(test_blocked_at_first, set_up_folder, tear_down_folder) {
     skip_under_thread_sanitizer();
-    struct recorded recorded;
     struct busy_thread thread = {.name = "busy", .run = block_and_work};
     sem_init(&may_unblock, 0, 0);
     start_sampling(*state, "at-first.trace", (struct grec_options){.interval_us = 1000});
@@ -1473,12 +1400,11 @@ TEST(test_blocked_at_first, set_up_folder, tear_down_folder) {
     sem_post(&may_unblock);
     wait_cpu(&thread, 200000000);
     wait_rounds(2);
-    stop_and_read(&recorded, *state, "at-first.trace");
+    const struct recorded *recorded = stop_and_read(*state, "at-first.trace");
     busy_thread_join(&thread);
-    assert_int_equal(count_said(&recorded, " blocks SIGURG"), 0);
-    const struct samples *samples = &need_thread(&recorded, "busy")->samples;
+    assert_int_equal(count_said(recorded, " blocks SIGURG"), 0);
+    const struct samples *samples = &need_thread(recorded, "busy")->samples;
     for (size_t i = 0; i < samples->rows.count; i++) assert_false(stack_is_none(samples_at(samples, i)->stack));
-    recorded_fini(&recorded);
 }
 
 static atomic_int own_signal_count;
@@ -1491,7 +1417,6 @@ static void forget_signal(void) { signal(SIGURG, SIG_DFL); }
 TEST(test_handler_of_the_program, set_up_folder, tear_down_folder) {
     skip_under_thread_sanitizer();
     struct sigaction own = {.sa_sigaction = count_own_signal, .sa_flags = SA_SIGINFO}, now;
-    struct recorded recorded;
     struct busy_thread thread = {.name = "busy", .run = work_here};
     atomic_store(&own_signal_count, 0);
     sigaction(SIGURG, &own, NULL);
@@ -1499,21 +1424,19 @@ TEST(test_handler_of_the_program, set_up_folder, tear_down_folder) {
     busy_thread_start(&thread);
     wait_stacks(&thread, 30);
     raise(SIGURG);
-    stop_and_read(&recorded, *state, "own.trace");
+    const struct recorded *recorded = stop_and_read(*state, "own.trace");
     busy_thread_join(&thread);
     sigaction(SIGURG, NULL, &now);
     forget_signal();
     assert_true(now.sa_sigaction == count_own_signal);
     assert_int_equal(atomic_load(&own_signal_count), 1);
-    assert_int_equal(count_said(&recorded, "the program uses SIGURG: its threads are interrupted by SIGWINCH"), 1);
-    assert_true(count_samples_in(&recorded.profile, need_thread(&recorded, "busy"), working_code()) > 10);
-    recorded_fini(&recorded);
+    assert_int_equal(count_said(recorded, "the program uses SIGURG: its threads are interrupted by SIGWINCH"), 1);
+    assert_true(count_samples_in(&recorded->profile, need_thread(recorded, "busy"), working_code()) > 10);
 }
 
 TEST(test_handler_taken_over, set_up_folder, tear_down_folder) {
     skip_under_thread_sanitizer();
     struct sigaction own = {.sa_sigaction = count_own_signal, .sa_flags = SA_SIGINFO};
-    struct recorded recorded;
     struct busy_thread thread = {.name = "busy", .run = work_here};
     start_sampling(*state, "taken.trace", (struct grec_options){.interval_us = 1000});
     busy_thread_start(&thread);
@@ -1524,14 +1447,13 @@ TEST(test_handler_taken_over, set_up_folder, tear_down_folder) {
     atomic_store(&own_signal_count, 0);
     wait_stacks(&thread, 20);
     int later_count = atomic_load(&own_signal_count);
-    stop_and_read(&recorded, *state, "taken.trace");
+    const struct recorded *recorded = stop_and_read(*state, "taken.trace");
     busy_thread_join(&thread);
     forget_signal();
     assert_int_equal(later_count, 0);
-    assert_int_equal(count_said(&recorded, "the program uses SIGURG: its threads are interrupted by SIGWINCH"), 1);
+    assert_int_equal(count_said(recorded, "the program uses SIGURG: its threads are interrupted by SIGWINCH"), 1);
     /* More samples than were taken before the program used the signal. */
-    assert_true(count_samples_in(&recorded.profile, need_thread(&recorded, "busy"), working_code()) > 40);
-    recorded_fini(&recorded);
+    assert_true(count_samples_in(&recorded->profile, need_thread(recorded, "busy"), working_code()) > 40);
 }
 
 /* A thread that is cancelled asynchronously, in the middle of its handler, would never leave it. The end of the
@@ -1540,16 +1462,14 @@ TEST(test_no_cancellation_in_handler, set_up_folder, tear_down_folder) {
     enum { CANCELLING_SIGNAL = 32 }; /* the C library's own, which its headers do not name */
     skip_under_thread_sanitizer();
     struct sigaction now;
-    struct recorded recorded;
     struct busy_thread thread = {.name = "busy", .run = work_here};
     start_sampling(*state, "cancelled.trace", (struct grec_options){.interval_us = 1000});
     busy_thread_start(&thread);
     wait_stacks(&thread, 2);
     sigaction(SIGURG, NULL, &now);
-    stop_and_read(&recorded, *state, "cancelled.trace");
+    stop_and_read(*state, "cancelled.trace");
     busy_thread_join(&thread);
     assert_int_equal(sigismember(&now.sa_mask, CANCELLING_SIGNAL), 1);
-    recorded_fini(&recorded);
 }
 
 /* ---- Parts of what the sampler records. ---- */
@@ -1564,7 +1484,6 @@ static bool has_counter(const struct recorded *recorded, const char *name) {
 /* With GREC_NO_STACKS, samples have the processor time and nothing else, and no thread is interrupted. That holds for
  * what a thread has used after the last round before its end, too. */
 TEST(test_without_stacks, set_up_folder, tear_down_folder) {
-    struct recorded recorded;
     struct busy_thread thread = {.run = work_here, .name = "busy"};
     start_sampling(*state, "parts.trace", (struct grec_options){.flags = GREC_NO_STACKS});
     busy_thread_start(&thread);
@@ -1574,13 +1493,11 @@ TEST(test_without_stacks, set_up_folder, tear_down_folder) {
     busy_thread_join(&thread);
     continue_rounds();
     wait_rounds(2);
-    stop_and_read(&recorded, *state, "parts.trace");
-    assert_nothing_lost(&recorded);
-    const struct samples *samples = &need_thread(&recorded, "busy")->samples;
+    const struct recorded *recorded = stop_and_read_whole(*state, "parts.trace");
+    const struct samples *samples = &need_thread(recorded, "busy")->samples;
     assert_true(samples->rows.count > 0);
     for (size_t i = 0; i < samples->rows.count; i++) assert_true(stack_is_none(samples_at(samples, i)->stack));
     assert_non_null(samples->details);
-    recorded_fini(&recorded);
 }
 
 #define ZONE "/sys/class/powercap/zone"
@@ -1609,17 +1526,15 @@ TEST(test_counters_by_flags, set_up_folder, tear_down_folder) {
     bool has_zone = mount_power_zone();
     if (!has_zone) print_message("the counter of power is not tested: nothing can be mounted here\n");
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
-        struct recorded recorded;
         if (has_zone) assert_true(write_zone("energy_uj", "1000000\n"));
         start_sampling(*state, "parts.trace", (struct grec_options){.flags = cases[i]});
         wait_rounds(1);
         if (has_zone) assert_true(write_zone("energy_uj", "1003600\n"));
         wait_rounds(20); /* memory and power are read every 10 ms */
-        stop_and_read(&recorded, *state, "parts.trace");
-        assert_int_equal(has_counter(&recorded, "processCPU"), !(cases[i] & GREC_NO_PROCESS_CPU));
-        assert_int_equal(has_counter(&recorded, "resident set"), !(cases[i] & GREC_NO_MEMORY));
-        assert_int_equal(has_counter(&recorded, "test zone"), has_zone && !(cases[i] & GREC_NO_POWER));
-        recorded_fini(&recorded);
+        const struct recorded *recorded = stop_and_read(*state, "parts.trace");
+        assert_int_equal(has_counter(recorded, "processCPU"), !(cases[i] & GREC_NO_PROCESS_CPU));
+        assert_int_equal(has_counter(recorded, "resident set"), !(cases[i] & GREC_NO_MEMORY));
+        assert_int_equal(has_counter(recorded, "test zone"), has_zone && !(cases[i] & GREC_NO_POWER));
     }
 }
 

@@ -53,18 +53,16 @@ TEST(test_pace, set_up_folder, tear_down_folder) {
     for (size_t i = 0; i < sizeof intervals_us / sizeof *intervals_us; i++) {
         uint64_t interval_ns = (uint64_t)intervals_us[i] * 1000;
         struct pace pace = {.at_pace_ns = interval_ns * 6};
-        struct recorded recorded;
         struct busy_thread thread = {.name = "busy", .run = work};
         start_sampling(*state, "pace.trace", (struct grec_options){.interval_us = intervals_us[i]});
         busy_thread_start(&thread);
         wait_rounds(20);
         sampler_call_after_rounds(check_pace, &pace);
         while (!atomic_load(&pace.is_met)) usleep(1000);
-        stop_and_read(&recorded, *state, "pace.trace");
+        const struct recorded *recorded = stop_and_read(*state, "pace.trace");
         busy_thread_join(&thread);
-        assert_no_burst(&recorded.profile, (int64_t)interval_ns);
-        assert_int_equal(recorded.profile.meta.configuration.interval_ns, interval_ns);
-        recorded_fini(&recorded);
+        assert_no_burst(&recorded->profile, (int64_t)interval_ns);
+        assert_int_equal(recorded->profile.meta.configuration.interval_ns, interval_ns);
     }
     alarm(0);
 }
@@ -73,15 +71,14 @@ TEST(test_pace, set_up_folder, tear_down_folder) {
  * left out and counted. */
 TEST(test_all_instants, set_up_folder, tear_down_folder) {
     enum { INTERVAL_US = 100000 };
-    struct recorded recorded;
     unsigned long long made_count = 0, left_out_count = 0;
     uint64_t from_ns = clock_now_ns(CLOCK_MONOTONIC);
     start_sampling(*state, "instants.trace", (struct grec_options){.interval_us = INTERVAL_US});
     wait_rounds(8);
     grec_stop();
     uint64_t all_ns = clock_now_ns(CLOCK_MONOTONIC) - from_ns;
-    recorded_read(&recorded, temp_folder_file(*state, "instants.trace"));
-    const struct column *log = &recorded.profile.profiling_log, *rounds = &recorded.profile.overheads;
+    const struct recorded *recorded = recorded_read(temp_folder_file(*state, "instants.trace"));
+    const struct column *log = &recorded->profile.profiling_log, *rounds = &recorded->profile.overheads;
     for (size_t i = 0; i < log->count; i++) {
         struct text text = ((const struct log_line *)column_at(log, i))->text;
         char line[200];
@@ -89,14 +86,13 @@ TEST(test_all_instants, set_up_folder, tear_down_folder) {
         sscanf(line, "sampler: %llu rounds, every 100000 µs asked for, %llu left out", &made_count, &left_out_count);
     }
     assert_int_equal(made_count, rounds->count);
-    int64_t span_ns = round_time_ns(&recorded.profile, rounds->count - 1) - round_time_ns(&recorded.profile, 0);
+    int64_t span_ns = round_time_ns(&recorded->profile, rounds->count - 1) - round_time_ns(&recorded->profile, 0);
     double least_count = (double)span_ns / (INTERVAL_US * 1e3), most_count = (double)all_ns / (INTERVAL_US * 1e3);
     /* A round begins late by less than an interval. Those that the last round missed are counted too, however long that
      * was. */
     double counted = (double)(made_count + left_out_count);
     if (counted < least_count - 0.1 || counted > most_count + 1.1)
         fail_msg("%g rounds made or left out where %g to %g were due", counted, least_count, most_count);
-    recorded_fini(&recorded);
 }
 
 struct drops {
@@ -133,7 +129,6 @@ static void spin_for_stacks(int count) {
 TEST(test_first_stacks_of_a_long_interval, set_up_folder, tear_down_folder) {
     skip_under_thread_sanitizer();
     enum { INTERVAL_MS = 20, STACK_COUNT = 8 };
-    struct recorded recorded;
     struct drops drops = {.first_round = atomic_load(&round_count)};
     start_sampling(*state, "long.trace",
                    (struct grec_options){.interval_us = INTERVAL_MS * 1000, .flags = GREC_ALL_THREADS});
@@ -141,16 +136,15 @@ TEST(test_first_stacks_of_a_long_interval, set_up_folder, tear_down_folder) {
     drops.record = thread_record_self;
     sampler_call_after_rounds(count_drops, &drops);
     spin_for_stacks(STACK_COUNT);
-    stop_and_read(&recorded, *state, "long.trace");
+    const struct recorded *recorded = stop_and_read(*state, "long.trace");
     sampler_call_after_rounds(count_round, NULL);
     assert_int_equal(atomic_load(&drops.count), 0);
-    const struct thread *samples = need_thread(&recorded, "spinner");
+    const struct thread *samples = need_thread(recorded, "spinner");
     int64_t sampled_ns = 0;
     for (uint32_t i = 0; i < samples_count(&samples->samples); i++)
-        if (!stack_is_rest(&recorded.profile, sample_stack(samples, i)))
+        if (!stack_is_rest(&recorded->profile, sample_stack(samples, i)))
             sampled_ns += samples_cpu_ns(&samples->samples, i);
     if (sampled_ns < INTERVAL_MS * INT64_C(1000000)) fail_msg("stacks for %" PRId64 " ns", sampled_ns);
-    recorded_fini(&recorded);
 }
 
 /* ---- Sleeping with the program. ---- */
@@ -184,7 +178,6 @@ TEST(test_all_asleep, set_up_folder, tear_down_folder) {
     skip_under_thread_sanitizer();
     static const uint32_t intervals_us[] = {1000, 100};
     for (size_t i = 0; i < sizeof intervals_us / sizeof *intervals_us; i++) {
-        struct recorded recorded;
         struct busy_thread thread = {.name = "sleeper", .run = sleep_and_work};
         sem_init(&may_work, 0, 0);
         start_sampling(*state, "asleep.trace", (struct grec_options){.interval_us = intervals_us[i]});
@@ -192,33 +185,30 @@ TEST(test_all_asleep, set_up_folder, tear_down_folder) {
         sleep_until_quiet(intervals_us[i]);
         sem_post(&may_work);
         wait_stacks(&thread, 40);
-        stop_and_read(&recorded, *state, "asleep.trace");
+        const struct recorded *recorded = stop_and_read(*state, "asleep.trace");
         busy_thread_join(&thread);
         sem_destroy(&may_work);
-        const struct thread *samples = need_thread(&recorded, "sleeper");
-        int64_t work_ns = find_marker(&recorded.profile, "works", NULL)->start_ns;
+        const struct thread *samples = need_thread(recorded, "sleeper");
+        int64_t work_ns = find_marker(&recorded->profile, "works", NULL)->start_ns;
         size_t awake_count = 0;
         for (size_t row = 0; row < samples_count(&samples->samples); row++)
             awake_count += sample_time_ns(samples, row) > work_ns;
         if (awake_count < 20) fail_msg("%zu samples after that", awake_count);
-        recorded_fini(&recorded);
     }
 }
 
 TEST(test_parts_of_a_round, set_up_folder, tear_down_folder) {
-    struct recorded recorded;
     start_sampling(*state, "parts.trace", (struct grec_options){.interval_us = 1000});
     wait_rounds(20);
-    stop_and_read(&recorded, *state, "parts.trace");
+    const struct recorded *recorded = stop_and_read(*state, "parts.trace");
     int64_t counters_ns = 0, threads_ns = 0;
-    for (size_t i = 0; i < recorded.profile.overheads.count; i++) {
-        const struct overhead *overhead = column_at(&recorded.profile.overheads, i);
+    for (size_t i = 0; i < recorded->profile.overheads.count; i++) {
+        const struct overhead *overhead = column_at(&recorded->profile.overheads, i);
         assert_true(overhead->locking_ns >= 0);
         counters_ns += overhead->counters_ns;
         threads_ns += overhead->threads_ns;
     }
     assert_true(counters_ns > 0 && threads_ns > 0);
-    recorded_fini(&recorded);
 }
 
 static bool has_stopped(pid_t pid) {
@@ -245,7 +235,6 @@ static pid_t fork_stopper(unsigned ms) {
 TEST(test_stopped_process, set_up_folder, tear_down_folder) {
     skip_under_thread_sanitizer();
     enum { STOP_MS = 100 };
-    struct recorded recorded;
     struct busy_thread thread = {.name = "busy", .run = work};
     start_sampling(*state, "stopped.trace", (struct grec_options){.interval_us = 1000, .flags = GREC_NO_CHILDREN});
     busy_thread_start(&thread);
@@ -253,16 +242,15 @@ TEST(test_stopped_process, set_up_folder, tear_down_folder) {
     pid_t pid = fork_stopper(STOP_MS);
     assert_int_equal(waitpid(pid, NULL, 0), pid);
     wait_rounds(20);
-    stop_and_read(&recorded, *state, "stopped.trace");
+    const struct recorded *recorded = stop_and_read(*state, "stopped.trace");
     busy_thread_join(&thread);
     int64_t longest_ns = 0;
-    for (size_t i = 1; i < recorded.profile.overheads.count; i++) {
-        int64_t span_ns = round_time_ns(&recorded.profile, i) - round_time_ns(&recorded.profile, i - 1);
+    for (size_t i = 1; i < recorded->profile.overheads.count; i++) {
+        int64_t span_ns = round_time_ns(&recorded->profile, i) - round_time_ns(&recorded->profile, i - 1);
         if (span_ns > longest_ns) longest_ns = span_ns;
     }
     assert_true(longest_ns > (STOP_MS - 10) * 1000000);
-    assert_no_burst(&recorded.profile, 1000000);
-    recorded_fini(&recorded);
+    assert_no_burst(&recorded->profile, 1000000);
 }
 
 /* ---- Processor time. ---- */
@@ -283,7 +271,6 @@ static void assert_sum(const struct thread *thread, uint64_t seen_ns, uint64_t s
 
 TEST(test_processor_time, set_up_folder, tear_down_folder) {
     skip_under_thread_sanitizer();
-    struct recorded recorded;
     struct busy_thread thread = {.name = "busy", .run = work};
     start_sampling(*state, "busy.trace", (struct grec_options){.interval_us = 1000});
     wait_rounds(1);
@@ -296,9 +283,8 @@ TEST(test_processor_time, set_up_folder, tear_down_folder) {
     grec_stop();
     uint64_t spent_ns = cpu_of_thread_ns(&thread);
     busy_thread_join(&thread);
-    recorded_read(&recorded, temp_folder_file(*state, "busy.trace"));
-    assert_sum(need_thread(&recorded, "busy"), seen_ns, spent_ns);
-    recorded_fini(&recorded);
+    const struct recorded *recorded = recorded_read(temp_folder_file(*state, "busy.trace"));
+    assert_sum(need_thread(recorded, "busy"), seen_ns, spent_ns);
 }
 
 #define EVENTS "GECKO_RECORDER_EVENTS"
@@ -319,7 +305,6 @@ static void hold_sampler(void *context) {
 /* If the sampler comes so late that a thread's stacks do not fit in its buffer, later stacks stand for their time. */
 TEST(test_late_sampler, set_up_folder, tear_down_folder) {
     enum { INTERVAL_US = 100, HELD_MS = 100, REST_MS_MAX = 30 };
-    struct recorded recorded;
     struct busy_thread thread = {.name = "busy", .run = work};
     struct delay delay = {.thread = &thread, .cpu_ns = HELD_MS * 1000000};
     int64_t with_stack_ns = 0;
@@ -332,22 +317,20 @@ TEST(test_late_sampler, set_up_folder, tear_down_folder) {
     uint64_t held_ns = cpu_of_thread_ns(&thread) - from_ns;
     sampler_call_after_rounds(count_round, NULL);
     wait_stacks(&thread, 5);
-    stop_and_read(&recorded, *state, "late.trace");
+    const struct recorded *recorded = stop_and_read(*state, "late.trace");
     busy_thread_join(&thread);
-    const struct thread *samples = need_thread(&recorded, "busy");
+    const struct thread *samples = need_thread(recorded, "busy");
     for (uint32_t i = 0; i < samples_count(&samples->samples); i++)
-        if (!stack_is_rest(&recorded.profile, sample_stack(samples, i)))
+        if (!stack_is_rest(&recorded->profile, sample_stack(samples, i)))
             with_stack_ns += samples_cpu_ns(&samples->samples, i);
     if (with_stack_ns < (int64_t)held_ns - REST_MS_MAX * 1000000)
         fail_msg("of %" PRIu64 " ns, %" PRId64 " ns have stacks", held_ns, with_stack_ns);
-    recorded_fini(&recorded);
 }
 
 /* Without events, threads are sampled at clock ticks. The samples have all processor time, and are as many as at the
  * interval. */
 TEST(test_without_events, set_up_folder, tear_down_folder) {
     skip_under_thread_sanitizer();
-    struct recorded recorded;
     struct busy_thread thread = {.name = "busy", .run = work};
     *getenv(EVENTS) = '0';
     start_sampling(*state, "ticks.trace", (struct grec_options){.interval_us = 1000});
@@ -360,21 +343,19 @@ TEST(test_without_events, set_up_folder, tear_down_folder) {
     grec_stop();
     uint64_t spent_ns = cpu_of_thread_ns(&thread);
     busy_thread_join(&thread);
-    recorded_read(&recorded, temp_folder_file(*state, "ticks.trace"));
-    const struct thread *samples = need_thread(&recorded, "busy");
+    const struct recorded *recorded = recorded_read(temp_folder_file(*state, "ticks.trace"));
+    const struct thread *samples = need_thread(recorded, "busy");
     assert_sum(samples, seen_ns, spent_ns);
     /* The host may take the processor away at many ticks. */
     assert_between(samples_count(&samples->samples), seen_ns / 1000000 / 2, spent_ns / 1000000 + 20);
     assert_int_equal(
-        count_said(&recorded,
+        count_said(recorded,
                    "perf_event_open: turned off by GECKO_RECORDER_EVENTS: threads are sampled at clock ticks"),
         1);
-    recorded_fini(&recorded);
 }
 
 TEST(test_counters_of_the_process, set_up_folder, tear_down_folder) {
     skip_under_thread_sanitizer();
-    struct recorded recorded;
     struct busy_thread thread = {.name = "busy", .run = work};
     uint64_t before_ns = clock_now_ns(CLOCK_PROCESS_CPUTIME_ID);
     start_sampling(*state, "counters.trace", (struct grec_options){.interval_us = 1000});
@@ -384,11 +365,11 @@ TEST(test_counters_of_the_process, set_up_folder, tear_down_folder) {
     wait_cpu(&thread, WORK_NS);
     uint64_t seen_ns = cpu_of_thread_ns(&thread) - from_ns;
     wait_rounds(2);
-    stop_and_read(&recorded, *state, "counters.trace");
+    const struct recorded *recorded = stop_and_read(*state, "counters.trace");
     uint64_t spent_ns = clock_now_ns(CLOCK_PROCESS_CPUTIME_ID) - before_ns;
     busy_thread_join(&thread);
-    const struct counter *cpu = find_counter(&recorded.profile, "processCPU"),
-                         *memory = find_counter(&recorded.profile, "resident set");
+    const struct counter *cpu = find_counter(&recorded->profile, "processCPU"),
+                         *memory = find_counter(&recorded->profile, "resident set");
     int64_t sum_ns = 0, resident_bytes = 0;
     assert_true(cpu && memory);
     for (size_t i = 0; i < cpu->samples.count; i++)
@@ -397,14 +378,12 @@ TEST(test_counters_of_the_process, set_up_folder, tear_down_folder) {
         resident_bytes += ((const struct counter_sample *)column_at(&memory->samples, i))->change;
     assert_between(sum_ns, seen_ns, spent_ns);
     assert_true(resident_bytes > 1 << 20 && resident_bytes < (int64_t)16 << 30);
-    recorded_fini(&recorded);
 }
 
 /* The trace is a mapping of the process, but its pages are no memory that the program uses. */
 TEST(test_memory_without_the_trace, set_up_folder, tear_down_folder) {
     enum { TRACE_BYTES = 32 << 20, GROWTH_BYTES_MAX = TRACE_BYTES / 4, LONGER_THAN_PERIOD_US = 20000 };
     skip_under_thread_sanitizer();
-    struct recorded recorded;
     struct grec_status status;
     start_sampling(*state, "memory.trace", (struct grec_options){.interval_us = 1000, .flags = GREC_NO_STACKS});
     wait_rounds(2);
@@ -414,8 +393,8 @@ TEST(test_memory_without_the_trace, set_up_folder, tear_down_folder) {
     } while (status.size_bytes < TRACE_BYTES);
     usleep(LONGER_THAN_PERIOD_US);
     wait_rounds(2);
-    stop_and_read(&recorded, *state, "memory.trace");
-    const struct counter *memory = find_counter(&recorded.profile, "resident set");
+    const struct recorded *recorded = stop_and_read(*state, "memory.trace");
+    const struct counter *memory = find_counter(&recorded->profile, "resident set");
     assert_non_null(memory);
     int64_t bytes = 0, first_bytes = 0;
     for (size_t i = 0; i < memory->samples.count; i++) {
@@ -424,7 +403,6 @@ TEST(test_memory_without_the_trace, set_up_folder, tear_down_folder) {
         assert_true(bytes < first_bytes + GROWTH_BYTES_MAX && bytes > first_bytes - GROWTH_BYTES_MAX);
     }
     assert_true(first_bytes > 0);
-    recorded_fini(&recorded);
 }
 
 /* ---- Threads that wait. ---- */
@@ -520,7 +498,6 @@ static void end_waiting(struct busy_thread threads[WAITING_COUNT]) {
 /* Uses small chunks, so that there are many. After a thread has gone to sleep, all of its samples are the same. */
 TEST(test_asleep, set_up_folder, tear_down_folder) {
     enum { ROUND_COUNT = 300 };
-    struct recorded recorded;
     struct busy_thread threads[WAITING_COUNT];
     start_sampling(*state, "asleep.trace", (struct grec_options){.interval_us = 500, .chunk_bytes = 4096});
     start_waiting(threads);
@@ -530,14 +507,14 @@ TEST(test_asleep, set_up_folder, tear_down_folder) {
     grec_stop();
     end_waiting(threads);
     struct same_entries entries = find_same_entries(temp_folder_file(*state, "asleep.trace"));
-    recorded_read(&recorded, temp_folder_file(*state, "asleep.trace"));
+    const struct recorded *recorded = recorded_read(temp_folder_file(*state, "asleep.trace"));
     assert_true(entries.count > WAITING_COUNT * ROUND_COUNT / 2);
     assert_true(entries.chunk_count > 2);
     if (entries.bytes_count > entries.count * 10)
         fail_msg("%" PRIu64 " bytes in %" PRIu64 " entries", entries.bytes_count, entries.count);
-    int64_t asleep_ns = find_marker(&recorded.profile, "all asleep", NULL)->start_ns;
+    int64_t asleep_ns = find_marker(&recorded->profile, "all asleep", NULL)->start_ns;
     for (int i = 0; i < WAITING_COUNT; i++) {
-        const struct thread *thread = need_thread(&recorded, threads[i].name);
+        const struct thread *thread = need_thread(recorded, threads[i].name);
         uint32_t count = samples_count(&thread->samples), asleep_count = 0;
         for (uint32_t row = 1; row < count; row++) {
             int64_t cpu_ns = samples_cpu_ns(&thread->samples, row);
@@ -548,10 +525,9 @@ TEST(test_asleep, set_up_folder, tear_down_folder) {
             asleep_count++;
         }
         assert_true(asleep_count >= ROUND_COUNT - 1);
-        assert_true(stack_depth(&recorded.profile, sample_stack(thread, count - 1)) > 3);
+        assert_true(stack_depth(&recorded->profile, sample_stack(thread, count - 1)) > 3);
     }
-    assert_nothing_lost(&recorded);
-    recorded_fini(&recorded);
+    assert_nothing_lost(recorded);
 }
 
 CODE_SECTION(woken)
@@ -577,7 +553,6 @@ static void wait_and_work(struct busy_thread *self) {
 /* One of many sleeping threads wakes up. The samples must have its work at the right time. */
 TEST(test_woken, set_up_folder, tear_down_folder) {
     skip_under_thread_sanitizer();
-    struct recorded recorded;
     struct busy_thread threads[WAITING_COUNT], woken = {.name = "woken", .run = wait_and_work};
     atomic_store(&woken_phase, 0);
     atomic_store(&woken_cpu_ns, 0);
@@ -597,19 +572,18 @@ TEST(test_woken, set_up_folder, tear_down_folder) {
     wait_asleep(&woken);
     GREC_INSTANT("sleeps again", NULL);
     wait_rounds(100);
-    stop_and_read(&recorded, *state, "woken.trace");
+    const struct recorded *recorded = stop_and_read(*state, "woken.trace");
     uint64_t spent_ns = cpu_of_thread_ns(&woken);
     end_waiting(threads);
     end_wait(&woken);
     busy_thread_join(&woken);
-    const struct thread *samples = need_thread(&recorded, "woken");
-    int64_t end_ns = find_marker(&recorded.profile, "sleeps again", NULL)->start_ns;
-    assert_true(count_samples_in(&recorded.profile, samples, woken_code()) > 10);
+    const struct thread *samples = need_thread(recorded, "woken");
+    int64_t end_ns = find_marker(&recorded->profile, "sleeps again", NULL)->start_ns;
+    assert_true(count_samples_in(&recorded->profile, samples, woken_code()) > 10);
     for (size_t i = 0; i < samples_count(&samples->samples); i++)
         if (sample_time_ns(samples, i) > end_ns)
-            assert_false(stack_has_code(&recorded.profile, sample_stack(samples, i), woken_code()));
+            assert_false(stack_has_code(&recorded->profile, sample_stack(samples, i), woken_code()));
     assert_sum(samples, atomic_load(&woken_cpu_ns) - asleep_cpu_ns, spent_ns);
-    recorded_fini(&recorded);
 }
 
 CODE_SECTION(hinted)
@@ -630,17 +604,15 @@ static void sleep_by_hint(struct busy_thread *self) {
     work_hinted(self);
 }
 
-static void assert_hinted_works(struct recorded *recorded) {
+static void assert_hinted_works(const struct recorded *recorded) {
     const struct thread *samples = need_thread(recorded, "hinted");
     size_t count = count_samples_in(&recorded->profile, samples, hinted_code());
     if (count < 30) fail_msg("%zu samples of work", count);
     assert_true(sum_cpu_ns(samples) > 25000000);
-    recorded_fini(recorded);
 }
 
 /* A thread that works although it has said that it sleeps has its samples, also in the next recording. */
 TEST(test_hints, set_up_folder, tear_down_folder) {
-    struct recorded recorded;
     struct busy_thread thread = {.name = "hinted", .run = sleep_by_hint};
     sem_init(&hint_sem, 0, 0);
     start_sampling(*state, "hints.trace", (struct grec_options){.interval_us = 1000});
@@ -649,14 +621,14 @@ TEST(test_hints, set_up_folder, tear_down_folder) {
     wait_rounds(20);
     sem_post(&hint_sem);
     wait_stacks(&thread, 40);
-    stop_and_read(&recorded, *state, "hints.trace");
-    assert_hinted_works(&recorded);
+    const struct recorded *recorded = stop_and_read(*state, "hints.trace");
+    assert_hinted_works(recorded);
     start_sampling(*state, "next.trace", (struct grec_options){.interval_us = 1000});
     wait_stacks(&thread, 40);
-    stop_and_read(&recorded, *state, "next.trace");
+    recorded = stop_and_read(*state, "next.trace");
     busy_thread_join(&thread);
     sem_destroy(&hint_sem);
-    assert_hinted_works(&recorded);
+    assert_hinted_works(recorded);
 }
 
 /* ---- System calls that a signal could interrupt. ---- */
@@ -691,7 +663,6 @@ static void sleep_and_poll(struct busy_thread *self) {
 /* No signal cuts a system call short. */
 TEST(test_sleeps_are_not_cut_short, set_up_folder, tear_down_folder) {
     skip_under_thread_sanitizer();
-    struct recorded recorded;
     struct busy_thread thread = {.name = "sleeper", .run = sleep_and_poll};
     atomic_store(&cut_short_count, 0);
     atomic_store(&sleep_count, 0);
@@ -700,20 +671,19 @@ TEST(test_sleeps_are_not_cut_short, set_up_folder, tear_down_folder) {
     busy_thread_start(&thread);
     busy_thread_wait(&thread);
     busy_thread_join(&thread);
-    stop_and_read(&recorded, *state, "sleeps.trace");
+    const struct recorded *recorded = stop_and_read(*state, "sleeps.trace");
     int all_count = atomic_load(&sleep_count), short_count = atomic_load(&cut_short_count);
     if (short_count) fail_msg("%d of %d sleeps were cut short", short_count, all_count);
-    const struct thread *samples = need_thread(&recorded, "sleeper");
+    const struct thread *samples = need_thread(recorded, "sleeper");
     size_t asleep = 0, in_poll = 0;
     for (size_t i = 0; i < samples_count(&samples->samples); i++) {
-        asleep += stack_has_name(&recorded.profile, sample_stack(samples, i), "(waits in clock_nanosleep)");
-        in_poll += stack_has_name(&recorded.profile, sample_stack(samples, i), "(waits in poll)");
+        asleep += stack_has_name(&recorded->profile, sample_stack(samples, i), "(waits in clock_nanosleep)");
+        in_poll += stack_has_name(&recorded->profile, sample_stack(samples, i), "(waits in poll)");
     }
     assert_true(asleep > ASLEEP_ROUND_COUNT / 4);
 #if defined(__x86_64__)
     assert_true(in_poll > ASLEEP_ROUND_COUNT / 4);
 #endif
-    recorded_fini(&recorded);
 }
 
 static atomic_uint_fast64_t slept_round_count;
@@ -729,7 +699,6 @@ static void sleep_and_count(struct busy_thread *self) {
 /* A thread that is never found at work must have its own name and id. A thread that is left out must be left out
  * while it waits too. */
 TEST(test_threads_that_only_sleep, set_up_folder, tear_down_folder) {
-    struct recorded recorded;
     struct busy_thread wanted = {.name = "wanted sleeper", .run = sleep_and_count},
                        other = {.name = "other sleeper", .run = sleep_long};
     start_sampling(*state, "sleepers.trace", (struct grec_options){.interval_us = 500, .threads = "wanted"});
@@ -738,16 +707,15 @@ TEST(test_threads_that_only_sleep, set_up_folder, tear_down_folder) {
     for (uint64_t end = atomic_load(&slept_round_count) + 40; atomic_load(&slept_round_count) < end;) usleep(1000);
     busy_thread_join(&other);
     busy_thread_join(&wanted);
-    stop_and_read(&recorded, *state, "sleepers.trace");
-    assert_true(samples_count(&need_thread(&recorded, "wanted sleeper")->samples) > 10);
-    assert_int_equal(count_threads(&recorded.profile, "wanted sleeper"), 1);
-    assert_null(find_thread(&recorded.profile, "other sleeper"));
-    assert_nothing_lost(&recorded);
-    for (size_t i = 0; i < recorded.profile.threads.count; i++) {
-        const struct thread *thread = column_at(&recorded.profile.threads, i);
+    const struct recorded *recorded = stop_and_read(*state, "sleepers.trace");
+    assert_true(samples_count(&need_thread(recorded, "wanted sleeper")->samples) > 10);
+    assert_int_equal(count_threads(&recorded->profile, "wanted sleeper"), 1);
+    assert_null(find_thread(&recorded->profile, "other sleeper"));
+    assert_nothing_lost(recorded);
+    for (size_t i = 0; i < recorded->profile.threads.count; i++) {
+        const struct thread *thread = column_at(&recorded->profile.threads, i);
         if (!text_equal(thread->name, TEXT("wanted sleeper"))) assert_int_equal(samples_count(&thread->samples), 0);
     }
-    recorded_fini(&recorded);
 }
 
 enum { FIRST_WAIT_MS = 1000, QUIET_MS = 2000, IDLE_ROUND_COUNT = 250 };
@@ -763,7 +731,6 @@ static void wait_and_wait(struct busy_thread *self) {
 /* The sampler looks less and less often at a thread that waits, and sleeps itself while nothing runs. Then the thread
  * runs only from one wait to the next. */
 TEST(test_next_wait_in_the_quiet, set_up_folder, tear_down_folder) {
-    struct recorded recorded;
     struct busy_thread thread = {.name = "waits", .run = wait_and_wait};
     sem_init(&second_wait, 0, 0);
     start_sampling(*state, "waits.trace", (struct grec_options){.interval_us = 1000});
@@ -771,14 +738,13 @@ TEST(test_next_wait_in_the_quiet, set_up_folder, tear_down_folder) {
     busy_thread_start(&thread);
     wait_rounds(IDLE_ROUND_COUNT);
     sleep_ms(QUIET_MS);
-    stop_and_read(&recorded, *state, "waits.trace");
+    const struct recorded *recorded = stop_and_read(*state, "waits.trace");
     sem_post(&second_wait);
     busy_thread_join(&thread);
-    const struct thread *samples = need_thread(&recorded, "waits");
+    const struct thread *samples = need_thread(recorded, "waits");
     size_t count = samples_count(&samples->samples);
     assert_true(count > 0);
-    assert_true(stack_has_name(&recorded.profile, sample_stack(samples, count - 1), "(waits in futex)"));
-    recorded_fini(&recorded);
+    assert_true(stack_has_name(&recorded->profile, sample_stack(samples, count - 1), "(waits in futex)"));
 }
 
 /* ---- Delay of events. ---- */
@@ -801,7 +767,6 @@ static void handle_events(struct busy_thread *self) {
 }
 
 TEST(test_event_delay, set_up_folder, tear_down_folder) {
-    struct recorded recorded;
     struct busy_thread thread = {.name = "loop", .run = handle_events};
     start_sampling(*state, "loop.trace", (struct grec_options){.interval_us = 1000});
     atomic_store(&is_busy, false);
@@ -819,11 +784,11 @@ TEST(test_event_delay, set_up_folder, tear_down_folder) {
     wait_rounds(2);
     GREC_INSTANT("idle", NULL);
     for (uint64_t end = atomic_load(&slept_round_count) + 20; atomic_load(&slept_round_count) < end;) usleep(1000);
-    stop_and_read(&recorded, *state, "loop.trace");
+    const struct recorded *recorded = stop_and_read(*state, "loop.trace");
     busy_thread_join(&thread);
-    const struct thread *samples = need_thread(&recorded, "loop");
-    int64_t busy_ns = find_marker(&recorded.profile, "busy", NULL)->start_ns,
-            idle_ns = find_marker(&recorded.profile, "idle", NULL)->start_ns, longest_ns = 0;
+    const struct thread *samples = need_thread(recorded, "loop");
+    int64_t busy_ns = find_marker(&recorded->profile, "busy", NULL)->start_ns,
+            idle_ns = find_marker(&recorded->profile, "idle", NULL)->start_ns, longest_ns = 0;
     size_t idle_count = 0;
     for (uint32_t i = 0; i < samples_count(&samples->samples); i++) {
         int64_t time_ns = sample_time_ns(samples, i), delay_ns = samples_delay_ns(&samples->samples, i);
@@ -842,7 +807,6 @@ TEST(test_event_delay, set_up_folder, tear_down_folder) {
     }
     if (longest_ns < DELAY_NS / 100 * 99 || !idle_count)
         fail_msg("%" PRId64 " ns at most, %zu idle", longest_ns, idle_count);
-    recorded_fini(&recorded);
 }
 
 static atomic_bool is_between, is_again;
@@ -859,7 +823,6 @@ static void handle_events_between(struct busy_thread *self) {
 /* The loop was busy in the last recording. That it is idle now was not heard. */
 TEST(test_event_delay_of_the_last_recording, set_up_folder, tear_down_folder) {
     skip_under_thread_sanitizer();
-    struct recorded recorded;
     struct busy_thread thread = {.name = "loop", .run = handle_events_between};
     atomic_store(&is_busy, false);
     start_sampling(*state, "first.trace", (struct grec_options){.interval_us = 1000});
@@ -870,12 +833,11 @@ TEST(test_event_delay_of_the_last_recording, set_up_folder, tear_down_folder) {
     while (!atomic_load(&is_again)) usleep(1000);
     start_sampling(*state, "second.trace", (struct grec_options){.interval_us = 1000});
     wait_stacks(&thread, 10);
-    stop_and_read(&recorded, *state, "second.trace");
+    const struct recorded *recorded = stop_and_read(*state, "second.trace");
     busy_thread_join(&thread);
-    const struct thread *samples = need_thread(&recorded, "loop");
+    const struct thread *samples = need_thread(recorded, "loop");
     assert_true(samples_count(&samples->samples) > 0);
     assert_false(samples_have_delays(&samples->samples));
-    recorded_fini(&recorded);
 }
 
 /* ---- Pauses, starts, another file. ---- */
@@ -883,7 +845,6 @@ TEST(test_event_delay_of_the_last_recording, set_up_folder, tear_down_folder) {
 TEST(test_pause, set_up_folder, tear_down_folder) {
     skip_under_thread_sanitizer();
     enum { PAUSE_CPU_NS = 300000000, ANSWER_NS = 1000000 };
-    struct recorded recorded;
     struct busy_thread thread = {.name = "busy", .run = work};
     start_sampling(*state, "pause.trace", (struct grec_options){.interval_us = 1000});
     busy_thread_start(&thread);
@@ -899,12 +860,12 @@ TEST(test_pause, set_up_folder, tear_down_folder) {
     int64_t ends_ns = (int64_t)(clock_now_ns(CLOCK_MONOTONIC) - paused_clock_ns);
     grec_resume();
     wait_stacks(&thread, 20);
-    stop_and_read(&recorded, *state, "pause.trace");
+    const struct recorded *recorded = stop_and_read(*state, "pause.trace");
     busy_thread_join(&thread);
-    const struct profile *profile = &recorded.profile;
+    const struct profile *profile = &recorded->profile;
     assert_int_equal(profile->paused_ranges.count, 1);
     const struct paused_range *range = column_at(&profile->paused_ranges, 0);
-    const struct thread *samples = need_thread(&recorded, "busy");
+    const struct thread *samples = need_thread(recorded, "busy");
     size_t before = 0, after = 0;
     int64_t after_cpu_ns = 0;
     int64_t from_ns = range->start_ns + begins_ns + begins_ns / 100;
@@ -925,7 +886,6 @@ TEST(test_pause, set_up_folder, tear_down_folder) {
     for (size_t i = 0; i < profile->overheads.count; i++)
         assert_false(round_time_ns(profile, i) > from_ns && round_time_ns(profile, i) < to_ns);
     assert_true(before > 3 && after > 3);
-    recorded_fini(&recorded);
 }
 
 TEST(test_start_and_stop_again_and_again, set_up_folder, tear_down_folder) {
@@ -934,14 +894,11 @@ TEST(test_start_and_stop_again_and_again, set_up_folder, tear_down_folder) {
     struct busy_thread thread = {.name = NULL, .run = work};
     busy_thread_start(&thread);
     for (int i = 0; i < ROUND_COUNT; i++) {
-        struct recorded recorded;
         start_sampling(*state, "again.trace", (struct grec_options){.interval_us = 500, .flags = GREC_ALL_THREADS});
         grec_thread_register("main one");
         if (i % 4) wait_rounds((uint64_t)i);
-        stop_and_read(&recorded, *state, "again.trace");
-        assert_nothing_lost(&recorded);
-        if (i % 4) assert_true(recorded.profile.overheads.count >= (size_t)i);
-        recorded_fini(&recorded);
+        const struct recorded *recorded = stop_and_read_whole(*state, "again.trace");
+        if (i % 4) assert_true(recorded->profile.overheads.count >= (size_t)i);
     }
     busy_thread_join(&thread);
 }
@@ -949,7 +906,6 @@ TEST(test_start_and_stop_again_and_again, set_up_folder, tear_down_folder) {
 /* A recording continues in another file and at another interval, and keeps its events. */
 TEST(test_hand_over, set_up_folder, tear_down_folder) {
     skip_under_thread_sanitizer();
-    struct recorded recorded;
     struct busy_thread thread = {.name = "busy", .run = work};
     start_sampling(*state, "first.trace", (struct grec_options){.interval_us = 1000});
     busy_thread_start(&thread);
@@ -957,17 +913,16 @@ TEST(test_hand_over, set_up_folder, tear_down_folder) {
     GREC_INSTANT("moves", NULL);
     start_sampling(*state, "second.trace", (struct grec_options){.interval_us = 2000});
     wait_stacks(&thread, 20);
-    stop_and_read(&recorded, *state, "second.trace");
+    const struct recorded *recorded = stop_and_read(*state, "second.trace");
     busy_thread_join(&thread);
-    int64_t move_ns = find_marker(&recorded.profile, "moves", NULL)->start_ns;
-    const struct thread *samples = need_thread(&recorded, "busy");
+    int64_t move_ns = find_marker(&recorded->profile, "moves", NULL)->start_ns;
+    const struct thread *samples = need_thread(recorded, "busy");
     size_t before = 0, after = 0;
     for (size_t i = 0; i < samples_count(&samples->samples); i++)
         *(sample_time_ns(samples, i) < move_ns ? &before : &after) += 1;
-    assert_int_equal(count_threads(&recorded.profile, "busy"), 1);
+    assert_int_equal(count_threads(&recorded->profile, "busy"), 1);
     if (before < 5 || after < 5) fail_msg("%zu samples before, %zu after", before, after);
-    assert_nothing_lost(&recorded);
-    recorded_fini(&recorded);
+    assert_nothing_lost(recorded);
 }
 
 int main(void) {

@@ -97,11 +97,12 @@ static void start_with_all(const struct temp_folder *folder) {
     wait_rounds(1);
 }
 
-static void stop_and_check(struct recorded *recorded, const struct temp_folder *folder) {
-    stop_and_read(recorded, folder, "unreached.trace");
+static const struct recorded *stop_and_check(const struct temp_folder *folder) {
+    const struct recorded *recorded = stop_and_read(folder, "unreached.trace");
     const char *fault = profile_fault(&recorded->profile);
     if (fault) fail_msg("the profile has a fault: %s", fault);
     assert_nothing_lost(recorded);
+    return recorded;
 }
 
 /* At the end of each thread, less than half of an interval may be left. */
@@ -154,14 +155,14 @@ static int tear_down(void **state) {
 
 enum { STRANGER_COUNT = 3 };
 
-static void run_strangers_without_signal(struct recorded *recorded, const struct temp_folder *folder) {
+static const struct recorded *run_strangers_without_signal(const struct temp_folder *folder) {
     struct stranger strangers[STRANGER_COUNT], sleeper;
     uint64_t seen_ns = 0;
     for (int i = 0; i < STRANGER_COUNT; i++) stranger_start(&strangers[i], "worker", work_seen_until_end);
     stranger_start(&sleeper, "sleeper", sleep_long);
     for (int i = 0; i < STRANGER_COUNT; i++) stranger_wait_seen(&strangers[i]);
     wait_asleep(&sleeper.thread);
-    stop_and_check(recorded, folder);
+    const struct recorded *recorded = stop_and_check(folder);
     for (int i = 0; i < STRANGER_COUNT; i++) busy_thread_join(&strangers[i].thread);
     busy_thread_join(&sleeper.thread);
     for (int i = 0; i < STRANGER_COUNT; i++) seen_ns += atomic_load(&strangers[i].seen_ns);
@@ -172,37 +173,33 @@ static void run_strangers_without_signal(struct recorded *recorded, const struct
     stack_id stack = sample_stack(thread, samples_count(&thread->samples) - 1);
     assert_true(stack_has_name(&recorded->profile, stack, "(waits in clock_nanosleep)"));
     assert_int_equal(count_markers(&recorded->profile, "CPU use of a thread that is not registered"), 0);
+    return recorded;
 }
 
 TEST(test_own_handlers, set_up_folder, tear_down) {
-    struct recorded recorded;
     take_all_signals();
     start_with_all(*state);
-    run_strangers_without_signal(&recorded, *state);
+    const struct recorded *recorded = run_strangers_without_signal(*state);
     assert_int_equal(atomic_load(&own_signal_count), 0);
-    assert_int_equal(count_said(&recorded, "the program uses SIGURG: its threads are sampled without stacks"), 1);
-    assert_int_equal(count_said(&recorded, " blocks SIGURG"), 0);
-    recorded_fini(&recorded);
+    assert_int_equal(count_said(recorded, "the program uses SIGURG: its threads are sampled without stacks"), 1);
+    assert_int_equal(count_said(recorded, " blocks SIGURG"), 0);
 }
 
 /* The program sets handlers during the recording. The sampler notices this in the next round, and must leave the
  * handlers alone from then on. */
 TEST(test_own_handlers_later, set_up_folder, tear_down) {
-    struct recorded recorded;
     start_with_all(*state);
     take_all_signals();
     wait_rounds(2);
     atomic_store(&own_signal_count, 0);
-    run_strangers_without_signal(&recorded, *state);
+    const struct recorded *recorded = run_strangers_without_signal(*state);
     assert_int_equal(atomic_load(&own_signal_count), 0);
-    assert_int_equal(count_said(&recorded, "the program uses SIGURG: its threads are sampled without stacks"), 1);
-    recorded_fini(&recorded);
+    assert_int_equal(count_said(recorded, "the program uses SIGURG: its threads are sampled without stacks"), 1);
 }
 
 /* Checks that the sampler uses its next signal if the program uses SIGURG. It must leave the program's handler
  * alone, whether the handler was set before or after the start. */
 static void use_next_signal(const struct temp_folder *folder, bool is_at_start) {
-    struct recorded recorded;
     struct stranger stranger;
     if (is_at_start) take_signal(SIGURG);
     start_with_all(folder);
@@ -212,14 +209,13 @@ static void use_next_signal(const struct temp_folder *folder, bool is_at_start) 
     stranger_start(&stranger, "worker", work_seen_until_end);
     stranger_wait_seen(&stranger);
     wait_stacks(&stranger.thread, 20);
-    stop_and_check(&recorded, folder);
+    const struct recorded *recorded = stop_and_check(folder);
     busy_thread_join(&stranger.thread);
     assert_int_equal(atomic_load(&own_signal_count), 0);
     raise(SIGURG);
     assert_int_equal(atomic_load(&own_signal_count), 1);
-    assert_int_equal(count_said(&recorded, "the program uses SIGURG: its threads are interrupted by SIGWINCH"), 1);
-    assert_true(count_samples_in(&recorded.profile, need_thread(&recorded, "worker"), working_code()) > 0);
-    recorded_fini(&recorded);
+    assert_int_equal(count_said(recorded, "the program uses SIGURG: its threads are interrupted by SIGWINCH"), 1);
+    assert_true(count_samples_in(&recorded->profile, need_thread(recorded, "worker"), working_code()) > 0);
 }
 
 TEST(test_next_signal, set_up_folder, tear_down) {
@@ -235,7 +231,6 @@ TEST(test_next_signal_later, set_up_folder, tear_down) {
 /* These threads end at any moment between two rounds. */
 TEST(test_short_strangers, set_up_folder, tear_down) {
     enum { THREAD_COUNT = 10 };
-    struct recorded recorded;
     uint64_t seen_ns = 0;
     take_all_signals();
     start_with_all(*state);
@@ -246,10 +241,9 @@ TEST(test_short_strangers, set_up_folder, tear_down) {
         seen_ns += atomic_load(&stranger.seen_ns);
     }
     uint64_t spent_ns = process_cpu_ns();
-    stop_and_check(&recorded, *state);
-    assert_int_equal(count_threads(&recorded.profile, "short"), THREAD_COUNT);
-    assert_cpu(sum_cpu_of_name(&recorded.profile, "short"), seen_ns, spent_ns);
-    recorded_fini(&recorded);
+    const struct recorded *recorded = stop_and_check(*state);
+    assert_int_equal(count_threads(&recorded->profile, "short"), THREAD_COUNT);
+    assert_cpu(sum_cpu_of_name(&recorded->profile, "short"), seen_ns, spent_ns);
 }
 
 enum { LONG_INTERVAL_MS = 100, WORK_MS = 450 };
@@ -272,7 +266,6 @@ static int64_t sum_unasked_ns(const struct recorded *recorded, const char *name)
 
 /* What a thread has used since its last sample belongs to the time when it had stacks, also if it has waited since. */
 TEST(test_own_handlers_after_wait, set_up_folder, tear_down) {
-    struct recorded recorded;
     struct stranger stranger;
     start_sampling(*state, "unreached.trace",
                    (struct grec_options){.interval_us = LONG_INTERVAL_MS * 1000, .flags = GREC_ALL_THREADS});
@@ -282,11 +275,10 @@ TEST(test_own_handlers_after_wait, set_up_folder, tear_down) {
     wait_rounds(3);
     take_all_signals();
     wait_rounds(3);
-    stop_and_check(&recorded, *state);
+    const struct recorded *recorded = stop_and_check(*state);
     busy_thread_join(&stranger.thread);
-    assert_true(sum_unasked_ns(&recorded, "worker") < (int64_t)LONG_INTERVAL_MS * 1000000 / 4);
-    assert_int_equal(count_said(&recorded, "the program uses SIGURG: its threads are sampled without stacks"), 1);
-    recorded_fini(&recorded);
+    assert_true(sum_unasked_ns(recorded, "worker") < (int64_t)LONG_INTERVAL_MS * 1000000 / 4);
+    assert_int_equal(count_said(recorded, "the program uses SIGURG: its threads are sampled without stacks"), 1);
 }
 
 /* A thread that is interrupted for the first time after LONG_INTERVAL_MS of work, and works less. */
@@ -306,7 +298,6 @@ static void work_briefly_and_wait(struct busy_thread *self) {
 /* What a thread has used before a wait with a stack is not what it uses while it has none, however little that is. */
 TEST(test_own_handlers_after_little_work, set_up_folder, tear_down) {
     enum { AFTERWARDS_NS_MAX = 10000000 };
-    struct recorded recorded;
     struct brief brief = {.thread = {.name = "brief", .run = work_briefly_and_wait}};
     int64_t all_ns, unasked_ns;
     sem_init(&brief.may_go_on, 0, 0);
@@ -316,13 +307,12 @@ TEST(test_own_handlers_after_little_work, set_up_folder, tear_down) {
     take_all_signals();
     sem_post(&brief.may_go_on);
     wait_rounds(3);
-    stop_and_check(&recorded, *state);
+    const struct recorded *recorded = stop_and_check(*state);
     busy_thread_join(&brief.thread);
-    all_ns = sum_cpu_ns(need_thread(&recorded, "brief"));
-    unasked_ns = sum_unasked_ns(&recorded, "brief");
+    all_ns = sum_cpu_ns(need_thread(recorded, "brief"));
+    unasked_ns = sum_unasked_ns(recorded, "brief");
     assert_true(all_ns - unasked_ns > (int64_t)BRIEF_WORK_MS * 1000000 - AFTERWARDS_NS_MAX);
     assert_true(unasked_ns < AFTERWARDS_NS_MAX);
-    recorded_fini(&recorded);
 }
 
 static void work_in_bursts(struct busy_thread *self) {
@@ -342,16 +332,14 @@ static void work_in_bursts(struct busy_thread *self) {
 
 /* A thread that works shortly between waits still uses that time while it cannot be reached, and not before. */
 TEST(test_own_handlers_between_waits, set_up_folder, tear_down) {
-    struct recorded recorded;
     struct stranger stranger;
     start_with_all(*state);
     stranger_start(&stranger, "worker", work_in_bursts);
     stranger_wait_seen(&stranger);
     wait_rounds(3);
-    stop_and_check(&recorded, *state);
+    const struct recorded *recorded = stop_and_check(*state);
     busy_thread_join(&stranger.thread);
-    assert_cpu(sum_unasked_ns(&recorded, "worker"), atomic_load(&stranger.seen_ns), process_cpu_ns());
-    recorded_fini(&recorded);
+    assert_cpu(sum_unasked_ns(recorded, "worker"), atomic_load(&stranger.seen_ns), process_cpu_ns());
 }
 
 /* ---- Threads that block the signal. ---- */
@@ -359,7 +347,6 @@ TEST(test_own_handlers_between_waits, set_up_folder, tear_down) {
 /* The sampler must not send the signal to threads that block it from their start, because a sigwait could find it. */
 TEST(test_deaf_from_birth, set_up_folder, tear_down) {
     enum { THREAD_COUNT = 2 };
-    struct recorded recorded;
     struct stranger strangers[THREAD_COUNT];
     uint64_t seen_ns = 0;
     start_with_all(*state);
@@ -367,23 +354,21 @@ TEST(test_deaf_from_birth, set_up_folder, tear_down) {
     for (int i = 0; i < THREAD_COUNT; i++) stranger_wait_seen(&strangers[i]);
     sleep_ms(600);
     for (int i = 0; i < THREAD_COUNT; i++) wait_stacks(&strangers[i].thread, 20);
-    stop_and_check(&recorded, *state);
+    const struct recorded *recorded = stop_and_check(*state);
     for (int i = 0; i < THREAD_COUNT; i++) {
         busy_thread_join(&strangers[i].thread);
         seen_ns += atomic_load(&strangers[i].seen_ns);
         assert_false(atomic_load(&strangers[i].has_pending));
     }
-    assert_int_equal(count_threads(&recorded.profile, "deaf"), THREAD_COUNT);
-    assert_cpu(sum_cpu_of_name(&recorded.profile, "deaf"), seen_ns, process_cpu_ns());
-    assert_no_stacks(&recorded, "deaf");
-    assert_int_equal(count_said(&recorded, "\"deaf\" blocks SIGURG"), THREAD_COUNT);
-    recorded_fini(&recorded);
+    assert_int_equal(count_threads(&recorded->profile, "deaf"), THREAD_COUNT);
+    assert_cpu(sum_cpu_of_name(&recorded->profile, "deaf"), seen_ns, process_cpu_ns());
+    assert_no_stacks(recorded, "deaf");
+    assert_int_equal(count_said(recorded, "\"deaf\" blocks SIGURG"), THREAD_COUNT);
 }
 
 /* A thread unblocks the signal. It must keep its track, and have stacks from then on. */
 TEST(test_deaf_at_first, set_up_folder, tear_down) {
     skip_under_thread_sanitizer();
-    struct recorded recorded;
     struct stranger stranger;
     start_with_all(*state);
     stranger_start_deaf(&stranger, "deaf", work_seen_and_unblock);
@@ -395,32 +380,29 @@ TEST(test_deaf_at_first, set_up_folder, tear_down) {
     /* Ten times a second, the sampler checks whether the thread still blocks the signal. */
     sleep_ms(150);
     wait_stacks(&stranger.thread, 20);
-    stop_and_check(&recorded, *state);
+    const struct recorded *recorded = stop_and_check(*state);
     busy_thread_join(&stranger.thread);
-    assert_int_equal(count_threads(&recorded.profile, "deaf"), 1);
-    const struct thread *thread = need_thread(&recorded, "deaf");
+    assert_int_equal(count_threads(&recorded->profile, "deaf"), 1);
+    const struct thread *thread = need_thread(recorded, "deaf");
     assert_cpu(sum_cpu_ns(thread), atomic_load(&stranger.seen_ns), process_cpu_ns());
-    assert_true(stack_is_unasked(&recorded.profile, sample_stack(thread, 0)));
-    assert_true(count_samples_in(&recorded.profile, thread, working_code()) > 0);
-    recorded_fini(&recorded);
+    assert_true(stack_is_unasked(&recorded->profile, sample_stack(thread, 0)));
+    assert_true(count_samples_in(&recorded->profile, thread, working_code()) > 0);
 }
 
 /* ---- Threads that are left out. ---- */
 
 /* A thread whose name the filter leaves out must not be in the trace at all, whatever it does. */
 TEST(test_left_out, set_up_folder, tear_down) {
-    struct recorded recorded;
     struct stranger stranger;
     start_sampling(*state, "unreached.trace",
                    (struct grec_options){.interval_us = 1000, .flags = GREC_ALL_THREADS, .threads = "other"});
     wait_rounds(1);
     stranger_start(&stranger, "stranger", work_seen);
     stranger_wait_seen(&stranger);
-    stop_and_check(&recorded, *state);
+    const struct recorded *recorded = stop_and_check(*state);
     busy_thread_join(&stranger.thread);
-    assert_null(find_thread(&recorded.profile, "stranger"));
-    assert_int_equal(count_markers(&recorded.profile, "CPU use of a thread that is not registered"), 0);
-    recorded_fini(&recorded);
+    assert_null(find_thread(&recorded->profile, "stranger"));
+    assert_int_equal(count_markers(&recorded->profile, "CPU use of a thread that is not registered"), 0);
 }
 
 /* ---- Threads whose processor time is recorded as markers only. ---- */
@@ -438,7 +420,6 @@ static int64_t sum_marked_ns(const struct profile *profile, const char *name) {
 /* The markers must have all processor time of a thread that ends between two markers, and of a thread that still
  * runs when the recording ends. */
 TEST(test_rest_of_time, set_up_folder, tear_down) {
-    struct recorded recorded;
     struct stranger gone, left;
     start_sampling(*state, "unreached.trace", (struct grec_options){.interval_us = 1000});
     wait_rounds(1);
@@ -446,13 +427,12 @@ TEST(test_rest_of_time, set_up_folder, tear_down) {
     stranger_start(&left, "left", work_seen_until_end);
     busy_thread_join(&gone.thread);
     stranger_wait_seen(&left);
-    stop_and_check(&recorded, *state);
+    const struct recorded *recorded = stop_and_check(*state);
     busy_thread_join(&left.thread);
     uint64_t spent_ns = process_cpu_ns();
-    assert_null(find_thread(&recorded.profile, "gone"));
-    assert_cpu(sum_marked_ns(&recorded.profile, "gone"), atomic_load(&gone.seen_ns), spent_ns);
-    assert_cpu(sum_marked_ns(&recorded.profile, "left"), atomic_load(&left.seen_ns), spent_ns);
-    recorded_fini(&recorded);
+    assert_null(find_thread(&recorded->profile, "gone"));
+    assert_cpu(sum_marked_ns(&recorded->profile, "gone"), atomic_load(&gone.seen_ns), spent_ns);
+    assert_cpu(sum_marked_ns(&recorded->profile, "left"), atomic_load(&left.seen_ns), spent_ns);
 }
 
 int main(void) { return unit_tests_run(NULL, NULL); }

@@ -183,8 +183,8 @@ static void record_waiter(const struct temp_folder *folder, struct waiter *waite
     waiter_join(waiter);
 }
 
-static void read_waiter(struct recorded *recorded, const struct temp_folder *folder) {
-    recorded_read(recorded, temp_folder_file(folder, "waits.trace"));
+static const struct recorded *read_waiter(const struct temp_folder *folder) {
+    return recorded_read(temp_folder_file(folder, "waits.trace"));
 }
 
 /* ---- Expected stacks. ---- */
@@ -229,22 +229,21 @@ static void assert_chain(const struct profile *profile, const struct frame_list 
 }
 
 /* Records a thread that waits in a function, and takes its last stack. */
-static void record_wait(struct recorded *recorded, struct frame_list *list, const struct temp_folder *folder,
-                        void (*wait)(void), void (*run)(struct busy_thread *)) {
+static const struct recorded *record_wait(struct frame_list *list, const struct temp_folder *folder, void (*wait)(void),
+                                          void (*run)(struct busy_thread *)) {
     struct waiter waiter = {.thread = {.name = "waiter", .run = run}, .wait = wait};
     record_waiter(folder, &waiter, NULL, (struct grec_options){0});
-    read_waiter(recorded, folder);
+    const struct recorded *recorded = read_waiter(folder);
     take_last(list, recorded);
+    return recorded;
 }
 
 static void check_wait(const struct temp_folder *folder, void (*wait)(void), const char *name,
                        void (*run)(struct busy_thread *), struct chain chain) {
-    struct recorded recorded;
     struct frame_list list;
-    record_wait(&recorded, &list, folder, wait, run);
-    assert_chain(&recorded.profile, &list, &chain, name);
-    assert_nothing_lost(&recorded);
-    recorded_fini(&recorded);
+    const struct recorded *recorded = record_wait(&list, folder, wait, run);
+    assert_chain(&recorded->profile, &list, &chain, name);
+    assert_nothing_lost(recorded);
 }
 
 static void check_waits(const struct temp_folder *folder, void (*run)(struct busy_thread *), struct chain chain) {
@@ -269,15 +268,13 @@ TEST(test_with_frame_pointers, set_up_folder, tear_down_folder) {
 /* If the size of a frame is unknown and no inner function has saved its frame pointer, the stack ends there. So b
  * has no caller, or the right one. */
 TEST(test_frames_of_unknown_size, set_up_folder, tear_down_folder) {
-    struct recorded recorded;
     struct frame_list list;
-    record_wait(&recorded, &list, *state, wait_in_poll, run_sized_a);
-    size_t b = find_code(&recorded.profile, &list, sized_b_code());
+    const struct recorded *recorded = record_wait(&list, *state, wait_in_poll, run_sized_a);
+    size_t b = find_code(&recorded->profile, &list, sized_b_code());
     assert_true(b < list.count - 1);
-    assert_idle(&recorded.profile, &list, "(waits in poll)");
-    assert_true(frame_has_name(&recorded.profile, list.frames[b ? 0 : 1], "in b") ||
-                frame_is_in(&recorded.profile, list.frames[b - 1], sized_a_code()));
-    recorded_fini(&recorded);
+    assert_idle(&recorded->profile, &list, "(waits in poll)");
+    assert_true(frame_has_name(&recorded->profile, list.frames[b ? 0 : 1], "in b") ||
+                frame_is_in(&recorded->profile, list.frames[b - 1], sized_a_code()));
 }
 
 /* ---- Stacks near the end of mapped memory. ---- */
@@ -285,7 +282,6 @@ TEST(test_frames_of_unknown_size, set_up_folder, tear_down_folder) {
 /* No memory is mapped after the stack. */
 TEST(test_end_of_mapping, set_up_folder, tear_down_folder) {
     enum { STACK_BYTES = 1 << 20, PAGE_BYTES = 4096 };
-    struct recorded recorded;
     struct frame_list list;
     struct waiter waiter = {.thread = {.name = "waiter", .run = run_plain_a}, .wait = wait_in_poll};
     const struct chain chain = {plain_a_code(), plain_b_code(), NULL};
@@ -298,10 +294,9 @@ TEST(test_end_of_mapping, set_up_folder, tear_down_folder) {
     record_waiter(*state, &waiter, &attributes, (struct grec_options){0});
     pthread_attr_destroy(&attributes);
     munmap(stack, STACK_BYTES);
-    read_waiter(&recorded, *state);
-    take_last(&list, &recorded);
-    assert_chain(&recorded.profile, &list, &chain, "(waits in poll)");
-    recorded_fini(&recorded);
+    const struct recorded *recorded = read_waiter(*state);
+    take_last(&list, recorded);
+    assert_chain(&recorded->profile, &list, &chain, "(waits in poll)");
 }
 
 enum { DEEP_COUNT = 60 };
@@ -322,14 +317,12 @@ static void run_deep(struct busy_thread *thread) { go_deep(waiter_of(thread), DE
 
 /* The stack is larger than the part that the sampler reads first. */
 TEST(test_deep_stack, set_up_folder, tear_down_folder) {
-    struct recorded recorded;
     struct frame_list list;
-    record_wait(&recorded, &list, *state, wait_in_poll, run_deep);
-    assert_idle(&recorded.profile, &list, "(waits in poll)");
-    size_t at = find_code(&recorded.profile, &list, deep_code()), count = 0;
-    while (at + count < list.count && frame_is_in(&recorded.profile, list.frames[at + count], deep_code())) count++;
+    const struct recorded *recorded = record_wait(&list, *state, wait_in_poll, run_deep);
+    assert_idle(&recorded->profile, &list, "(waits in poll)");
+    size_t at = find_code(&recorded->profile, &list, deep_code()), count = 0;
+    while (at + count < list.count && frame_is_in(&recorded->profile, list.frames[at + count], deep_code())) count++;
     if (!IS_SANITIZED) assert_int_equal(count, DEEP_COUNT);
-    recorded_fini(&recorded);
 }
 
 /* ---- Labels. ---- */
@@ -352,10 +345,9 @@ static void run_with_labels(struct busy_thread *thread) {
 
 /* Labels that the trace does not define before, labels of scripts, and a label whose text no longer exists. */
 TEST(test_labels, set_up_folder, tear_down_folder) {
-    struct recorded recorded;
     struct frame_list list;
-    record_wait(&recorded, &list, *state, wait_in_poll, run_with_labels);
-    const struct profile *profile = &recorded.profile;
+    const struct recorded *recorded = record_wait(&list, *state, wait_in_poll, run_with_labels);
+    const struct profile *profile = &recorded->profile;
     size_t at = 0;
     while (at < list.count && !frame_has_name(profile, list.frames[at], "of a part")) at++;
     assert_true(at + 1 < list.count);
@@ -368,8 +360,7 @@ TEST(test_labels, set_up_folder, tear_down_folder) {
     assert_int_equal(profile_frame_at(profile, list.frames[at + 1])->line, 3);
     assert_false(frame_has_name(profile, list.frames[at + 2], "vanished"));
     assert_idle(profile, &list, "(waits in poll)");
-    assert_int_equal(recorded.header.cut_text_count, 1);
-    recorded_fini(&recorded);
+    assert_int_equal(recorded->header.cut_text_count, 1);
 }
 
 /* ---- A thread that wakes up all the time. ---- */
@@ -447,32 +438,30 @@ static bool is_possible(const struct profile *profile, const struct frame_list *
 }
 
 TEST(test_turns, set_up_folder, tear_down_folder) {
-    struct recorded recorded;
     struct busy_thread thread = {.name = "turner", .run = turn};
     start_sampling(*state, "turns.trace", (struct grec_options){.interval_us = 100});
     busy_thread_start(&thread);
     wait_rounds(HAS_THREAD_SANITIZER ? 1000 : 3000);
-    stop_and_read(&recorded, *state, "turns.trace");
+    const struct recorded *recorded = stop_and_read(*state, "turns.trace");
     busy_thread_join(&thread);
-    const struct thread *samples = need_thread(&recorded, "turner");
+    const struct thread *samples = need_thread(recorded, "turner");
     size_t waits = 0;
     for (size_t i = 0; i < samples_count(&samples->samples); i++) {
         struct frame_list list;
-        frame_list_take(&list, &recorded.profile, sample_stack(samples, i));
+        frame_list_take(&list, &recorded->profile, sample_stack(samples, i));
         if (!list.count) continue;
-        if (is_possible(&recorded.profile, &list)) {
-            waits += frame_has_name(&recorded.profile, list.frames[list.count - 1], "(waits in poll)");
+        if (is_possible(&recorded->profile, &list)) {
+            waits += frame_has_name(&recorded->profile, list.frames[list.count - 1], "(waits in poll)");
             continue;
         }
         for (size_t at = 0; at < list.count; at++) {
-            struct text name = frame_func_name(&recorded.profile, list.frames[at]);
+            struct text name = frame_func_name(&recorded->profile, list.frames[at]);
             print_error("%.*s\n", (int)name.bytes_count, name.bytes);
         }
         fail_msg("sample %zu has a stack that the thread never had", i);
     }
     assert_true(waits > 0);
-    assert_nothing_lost(&recorded);
-    recorded_fini(&recorded);
+    assert_nothing_lost(recorded);
 }
 
 /* ---- Waiting for memory. ---- */
@@ -509,7 +498,6 @@ static void wait_for_page(void) { page.bytes[0] = 1; }
 
 /* A thread that waits in the kernel until a page is there counts as idle, and its stack has a frame for the wait. */
 TEST(test_page, set_up_folder, tear_down_folder) {
-    struct recorded recorded;
     struct frame_list list;
     struct waiter waiter = {.thread = {.name = "waiter", .run = run_framed_a}, .wait = wait_for_page};
     const struct chain chain = {framed_a_code(), framed_b_code(), "in b dynamic"};
@@ -526,10 +514,9 @@ TEST(test_page, set_up_folder, tear_down_folder) {
     busy_thread_join(&waiter.thread);
     close(page.file);
     munmap((void *)(uintptr_t)page.bytes, page.bytes_count);
-    read_waiter(&recorded, *state);
-    take_last(&list, &recorded);
-    assert_chain(&recorded.profile, &list, &chain, "(waits for a page)");
-    recorded_fini(&recorded);
+    const struct recorded *recorded = read_waiter(*state);
+    take_last(&list, recorded);
+    assert_chain(&recorded->profile, &list, &chain, "(waits for a page)");
 }
 
 /* The label's text is in the page, so the thread waits for the page when its clocks have interrupted it. */
@@ -544,7 +531,6 @@ IN_SECTION(interrupted) static void work_under_label(struct busy_thread *self) {
 TEST(test_page_of_handler, set_up_folder, tear_down_folder) {
     enum { INTERVAL_US = 550000 };
     skip_under_thread_sanitizer();
-    struct recorded recorded;
     struct uffd_msg fault;
     struct busy_thread thread = {.name = "slow", .run = work_under_label};
     if (!make_page()) skip();
@@ -554,24 +540,23 @@ TEST(test_page_of_handler, set_up_folder, tear_down_folder) {
     wait_rounds(2);
     fill_page();
     wait_rounds(2);
-    stop_and_read(&recorded, *state, "waits.trace");
+    const struct recorded *recorded = stop_and_read(*state, "waits.trace");
     busy_thread_join(&thread);
     close(page.file);
     munmap((void *)(uintptr_t)page.bytes, page.bytes_count);
-    const struct thread *samples = need_thread(&recorded, "slow");
+    const struct thread *samples = need_thread(recorded, "slow");
     size_t wait_count = 0;
     for (size_t i = 0; i < samples_count(&samples->samples); i++) {
         struct frame_list list;
-        frame_list_take(&list, &recorded.profile, sample_stack(samples, i));
+        frame_list_take(&list, &recorded->profile, sample_stack(samples, i));
         assert_true(list.count > 0);
-        if (!frame_has_name(&recorded.profile, list.frames[list.count - 1], "(waits for a page)")) continue;
+        if (!frame_has_name(&recorded->profile, list.frames[list.count - 1], "(waits for a page)")) continue;
         wait_count++;
         if (IS_SANITIZED) continue; /* the walk from outside ends in the sanitizer's code */
-        assert_true(list.count > 1 && frame_is_in(&recorded.profile, list.frames[list.count - 2], interrupted_code()));
+        assert_true(list.count > 1 && frame_is_in(&recorded->profile, list.frames[list.count - 2], interrupted_code()));
     }
     assert_true(wait_count > 0);
-    assert_int_equal(count_said(&recorded, " blocks SIGURG"), 0);
-    recorded_fini(&recorded);
+    assert_int_equal(count_said(recorded, " blocks SIGURG"), 0);
 }
 
 /* ---- Systems on which stacks of waiting threads cannot be read. ---- */
@@ -595,7 +580,6 @@ static bool forbid_memory(void) {
  * waits, and the log must report why they have no more frames. */
 TEST(test_forbidden, set_up_folder, tear_down_folder) {
     skip_forks_under_sanitizers();
-    struct recorded recorded;
     struct frame_list list;
     int status = -1;
     pid_t pid = fork();
@@ -607,12 +591,11 @@ TEST(test_forbidden, set_up_folder, tear_down_folder) {
     }
     assert_int_equal(waitpid(pid, &status, 0), pid);
     assert_int_equal(status, 0);
-    read_waiter(&recorded, *state);
-    take_last(&list, &recorded);
+    const struct recorded *recorded = read_waiter(*state);
+    take_last(&list, recorded);
     assert_int_equal(list.count, 1);
-    assert_idle(&recorded.profile, &list, "(waits in poll)");
-    assert_int_equal(count_said(&recorded, "cannot be read: /proc/self/task/TID/mem: Operation not permitted"), 1);
-    recorded_fini(&recorded);
+    assert_idle(&recorded->profile, &list, "(waits in poll)");
+    assert_int_equal(count_said(recorded, "cannot be read: /proc/self/task/TID/mem: Operation not permitted"), 1);
 }
 
 /* Works and waits in turns. The sampler's interval is shorter than a wait, and no signal ends one. */
@@ -630,7 +613,6 @@ static bool can_work_and_wait(void) {
 /* No file can be opened, so the sampler cannot find out in which system call a thread waits. */
 TEST(test_without_files, set_up_folder, tear_down_folder) {
     skip_forks_under_sanitizers();
-    struct recorded recorded;
     int status = -1;
     pid_t pid = fork();
     if (!pid) {
@@ -646,11 +628,10 @@ TEST(test_without_files, set_up_folder, tear_down_folder) {
     }
     assert_int_equal(waitpid(pid, &status, 0), pid);
     assert_int_equal(status, 0);
-    read_waiter(&recorded, *state);
+    const struct recorded *recorded = read_waiter(*state);
     assert_int_equal(
-        count_said(&recorded, "does not show what threads wait in: /proc/self/task/TID/syscall: Too many open files"),
+        count_said(recorded, "does not show what threads wait in: /proc/self/task/TID/syscall: Too many open files"),
         1);
-    recorded_fini(&recorded);
 }
 
 /* ---- Main. ---- */
