@@ -116,7 +116,8 @@ struct info {
     struct text cpu_unit;    /* "ms" or "cycles"; empty: processor time is not known */
     double cpu;              /* processor time of all samples with a stack */
     double thread_cpu;       /* processor time of all samples */
-    double allocated;        /* bytes of the recorded allocations that have a stack */
+    double allocated;        /* bytes of all recorded allocations */
+    double stackless_bytes;  /* bytes of allocations without a stack */
     double wait;             /* sum of the absolute weights of samples in which threads do not run */
     double interval_ms;
     double duration_ms;    /* time from the first to the last sample or marker */

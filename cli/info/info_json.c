@@ -26,6 +26,10 @@ static void write_cpu(struct json *json, const struct info *info, const char *ke
     json_key_double(json, key, info->cpu_unit.bytes_count ? cpu : (double)NAN);
 }
 
+static void write_allocated(struct json *json, const struct info *info, const char *key, double bytes) {
+    json_key_double(json, key, info->allocation_count ? bytes : (double)NAN);
+}
+
 static void write_thread(struct json *json, const struct info *info, const struct info_thread *thread) {
     json_object_begin(json);
     json_key_value_text(json, "tid", thread->tid);
@@ -99,8 +103,8 @@ static void write_function(struct json *json, const struct info *info, const str
     json_key_double(json, "total", weights->total);
     write_cpu(json, info, "cpuSelf", cpu->self);
     write_cpu(json, info, "cpuTotal", cpu->total);
-    json_key_double(json, "allocatedSelf", info->allocation_count ? allocated->self : (double)NAN);
-    json_key_double(json, "allocatedTotal", info->allocation_count ? allocated->total : (double)NAN);
+    write_allocated(json, info, "allocatedSelf", allocated->self);
+    write_allocated(json, info, "allocatedTotal", allocated->total);
     json_object_end(json);
 }
 
@@ -171,6 +175,10 @@ static void write_contents(struct json *json, const struct info_subject *subject
     json_key_object_begin(json, "cpu");
     json_key_text_or_null(json, "unit", info->cpu_unit);
     write_cpu(json, info, "sum", info->cpu);
+    json_object_end(json);
+    json_key_object_begin(json, "allocated");
+    write_allocated(json, info, "sum", info->allocated);
+    write_allocated(json, info, "sumWithoutStack", info->stackless_bytes);
     json_object_end(json);
     write_counts(json, info);
     write_events(json, subject->result);

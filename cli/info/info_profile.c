@@ -137,8 +137,10 @@ static void add_thread(struct info *info, const struct profile *profile, const s
                      is_interval ? (double)(marker->end_ns - marker->start_ns) / NS_PER_MS : (double)NAN);
     }
     COLUMN_EACH(const struct allocation, allocation, &from->allocations) {
-        if (allocation->bytes <= 0 || stack_is_none(allocation->stack)) continue;
-        tallies->self[INFO_ALLOCATED][allocation->stack.index] += (double)allocation->bytes;
+        if (allocation->bytes <= 0) continue;
+        bool has_stack = !stack_is_none(allocation->stack);
+        double *sum = has_stack ? &tallies->self[INFO_ALLOCATED][allocation->stack.index] : &info->stackless_bytes;
+        *sum += (double)allocation->bytes;
         info->allocated += (double)allocation->bytes;
     }
 }

@@ -170,7 +170,13 @@ static void append_counts(struct chunk_list *text, const struct info *info) {
     chunk_list_format(text, "%" PRIu32 "\n", info->counters.count);
     if (!info->allocation_count) return;
     append_label(text, "allocations");
-    chunk_list_format(text, "%" PRIu64 "\n", info->allocation_count);
+    chunk_list_format(text, "%" PRIu64, info->allocation_count);
+    if (info->stackless_bytes > 0) {
+        char part[NUMBER_BYTES], whole[NUMBER_BYTES];
+        chunk_list_format(text, "; %s of %s bytes have no stack", format_number(info->stackless_bytes, part),
+                          format_number(info->allocated, whole));
+    }
+    chunk_list_format(text, "\n");
 }
 
 /* Returns whether the fact is one of perf's that the recording's facts have under another name. */

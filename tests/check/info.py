@@ -41,7 +41,7 @@ class Sums:
         self.allocated = collections.defaultdict(lambda: [0, 0])
         self.threads = []
         self.counters = []
-        self.allocations = 0
+        self.allocations = self.allocated_bytes = self.stackless_bytes = 0
         self.stackless = 0
         self.weight = 0
 
@@ -81,6 +81,8 @@ class Sums:
     def add_allocations(self, table, stack_functions):
         self.allocations += table["length"]
         for stack, weight in zip(table["stack"], table["weight"]):
+            self.allocated_bytes += max(weight, 0)
+            self.stackless_bytes += max(weight, 0) if stack is None else 0
             functions = [function for function, _ in stack_functions(stack)] if stack is not None and weight > 0 else []
             for function in set(functions):
                 self.allocated[function][1] += weight
@@ -262,6 +264,9 @@ def compare(info, sums):
         if got["count"] != len(durations) or not all(map(near, (got["sumMs"], got["medianMs"], got["p95Ms"]),
                                                          (sum(durations), median, p95))):
             yield f"durations of {marker}"
+    allocated = (sums.allocated_bytes, sums.stackless_bytes) if sums.allocations else (None, None)
+    if (info["allocated"]["sum"], info["allocated"]["sumWithoutStack"]) != allocated:
+        yield f"allocated {info['allocated']} instead of {allocated}"
     if info["cpu"]["unit"] != sums.cpu_unit:
         yield f"processor time in {info['cpu']['unit']} instead of {sums.cpu_unit}"
     for order, functions, number in (("functionsBySelf", sums.functions, 0), ("functionsByTotal", sums.functions, 1),
