@@ -29,22 +29,23 @@ static struct debug_folders debug_folders_of(const struct gecko_convert_options 
         .paths = options->debug_dirs, .count = options->debug_dir_count, .sysroot = options->sysroot};
 }
 
-static void check_filters(const struct input_loader *loader, const struct filter *filter) {
-    const struct reader *reader = loader->reader;
-    for (unsigned kind = 0; kind < FILTER_KIND_COUNT; kind++)
-        if (filter_has(filter, kind) && !(reader->filter_kinds >> kind & 1))
-            failure_set(loader->profile->failure, FAILURE_USAGE, "--%s cannot be applied to this input, read as %s",
-                        filter_name(kind), reader->title);
+static void refuse_option(const struct input_loader *loader, const char *name, bool is_useless) {
+    if (is_useless)
+        failure_set(loader->profile->failure, FAILURE_USAGE, "--%s cannot be applied to this input, read as %s", name,
+                    loader->reader->title);
 }
 
-/* Only recordings of perf tell when and where threads ran. */
-static void check_perf_options(const struct input_loader *loader) {
+/* Refuses options that do nothing for an input of this format. */
+static void check_options(const struct input_loader *loader, const struct filter *filter) {
     const struct gecko_convert_options *options = loader->options;
-    const char *name = options->off_cpu != GECKO_CONVERT_OFF_CPU_AUTO ? "off-cpu" : "per-cpu";
-    bool is_given = options->off_cpu != GECKO_CONVERT_OFF_CPU_AUTO || options->is_per_cpu;
-    if (!is_given || loader->reader->is_of_perf) return;
-    failure_set(loader->profile->failure, FAILURE_USAGE, "--%s cannot be applied to this input, read as %s", name,
-                loader->reader->title);
+    const struct reader *reader = loader->reader;
+    for (unsigned kind = 0; kind < FILTER_KIND_COUNT; kind++)
+        refuse_option(loader, filter_name(kind), filter_has(filter, kind) && !(reader->filter_kinds >> kind & 1));
+    refuse_option(loader, "off-cpu", options->off_cpu != GECKO_CONVERT_OFF_CPU_AUTO && !reader->is_of_perf);
+    refuse_option(loader, "per-cpu", options->is_per_cpu && !reader->is_of_perf);
+    /* The map can be of another of several inputs. */
+    bool has_maps = options->perf_map_count && !options->more_input_count;
+    refuse_option(loader, "perf-map", has_maps && !reader->takes_perf_maps);
 }
 
 static void read_filtered(struct input_loader *loader, struct input *input, struct profile *profile,
@@ -90,8 +91,7 @@ static void read_trace(struct input_loader *loader, struct input *input) {
     loader->reader = choose_reader(loader, input);
     if (failure_is_set(failure)) return;
     filter_init(&filter, loader->options->filters, loader->options->filter_count, failure);
-    check_filters(loader, &filter);
-    check_perf_options(loader);
+    check_options(loader, &filter);
     if (!failure_is_set(failure) && filter_awaits_markers(&filter)) learn_ranges(loader, &filter);
     if (!failure_is_set(failure)) read_filtered(loader, input, loader->profile, &filter);
     filter_fini(&filter);

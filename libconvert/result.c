@@ -130,11 +130,10 @@ static uint32_t count_rows(const struct profile *profile) {
     return libs_count(&profile->libs) + row_table_count(&profile->resources) + 2;
 }
 
-/* Profiles and collapsed stacks have no addresses that --perf-map could name. */
 static bool takes_perf_maps(const struct result_sources *sources) {
     for (size_t i = 0; i < sources->loader_count; i++) {
         const struct reader *reader = sources->loaders[i].reader;
-        if (reader && reader != &reader_collapsed && reader != &reader_profile) return true;
+        if (reader && reader->takes_perf_maps) return true;
     }
     return false;
 }

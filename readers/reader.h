@@ -45,6 +45,7 @@ struct reader {
     const char *doubt;           /* describes an input that scores PROBE_IF_NAMED; used in a message */
 
     bool is_of_perf;       /* knows when threads did not run, and on which processors samples were taken */
+    bool takes_perf_maps;  /* has addresses for which maps of generated code have names */
     unsigned filter_kinds; /* the filters it can apply: a bit for each enum gecko_convert_filter_kind */
 
     /* Scores an input by its start: its first PROBE_BYTES or, if is_whole, all of it. */

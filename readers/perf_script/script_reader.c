@@ -111,6 +111,7 @@ const struct reader reader_perf_script = {
     .probe = probe,
     .run = run,
     .is_of_perf = true,
+    .takes_perf_maps = true,
     .filter_kinds = PERF_FILTER_KINDS,
     .name_func = script_frames_name,
 };

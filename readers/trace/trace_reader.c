@@ -223,6 +223,7 @@ const struct reader reader_trace = {
     .name = "recorder",
     .alias = "native",
     .title = "recorder trace",
+    .takes_perf_maps = true,
     .filter_kinds = FILTER_KINDS_OF_TASKS | 1U << GECKO_CONVERT_FILTER_TIME,
     .probe = probe,
     .run = run,
