@@ -38,6 +38,7 @@ struct library {
     size_t answered_count;  /* requests that have been answered */
     uint64_t unknown_count;
     uint64_t ambiguous_count; /* addresses that were not looked up, since they may mean two things */
+    uint64_t withheld_count;  /* addresses whose symbol is not used, since perf found none: the file may be another */
     struct symbol_library_end end;
 };
 
@@ -190,6 +191,8 @@ static bool receive_answer(struct symbolizer *symbolizer, struct library *librar
         return false;
     library->unknown_count += answer.outcome == SYMBOL_UNKNOWN || answer.outcome == SYMBOL_PLACED;
     library->ambiguous_count += answer.outcome == SYMBOL_AMBIGUOUS;
+    const struct frame *frame = profile_frame_at(symbolizer->profile, (frame_id){library->requests[i].frame});
+    library->withheld_count += answer.outcome == SYMBOL_KEPT && native_symbol_is_none(frame->native_symbol);
     int32_t address = library->requests[i].address;
     for (; i < library->request_count && library->requests[i].address == address; i++)
         symbolizer->answers.chain_of_frame[library->requests[i].frame] = row;
@@ -292,7 +295,10 @@ static void finish_library(struct symbolizer *symbolizer, const struct library *
                 note_shorter(symbolizer, library);
                 break;
             }
-            note_reason(symbolizer, library, "the file there lacks them; try --debug-dir");
+            bool is_doubtful = library->withheld_count + library->ambiguous_count > library->unknown_count;
+            note_reason(symbolizer, library,
+                        is_doubtful ? "the file there may not be the one that ran; try --symbols always"
+                                    : "the file there lacks them; try --debug-dir");
             symbolizer->unknown_count += library->unknown_count;
             note_found(symbolizer, library);
             break;
