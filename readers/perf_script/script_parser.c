@@ -39,8 +39,6 @@ struct parser {
     struct open_sample sample;
     struct strings events; /* names of events */
     uint32_t event_count;
-    struct text last_event;
-    uint32_t last_event_row;                   /* ID_NONE: there is none yet */
     bool are_tracepoints[PERF_EVENTS_MAX + 1]; /* by event */
     struct script_records records;
     bool has_times;
@@ -195,15 +193,11 @@ static bool parse_deferred_stack(struct text rest, uint64_t *cookie) {
 
 /* Returns the event of that name, which it emits if it is new; ID_NONE if memory ran out (latched). */
 static uint32_t event_of(struct parser *parser, const struct script_event_line *line) {
-    struct text name = line->event;
-    if (parser->last_event_row != ID_NONE && text_equal(name, parser->last_event)) return parser->last_event_row;
-    string_id id = strings_intern(&parser->events, name);
+    string_id id = strings_intern(&parser->events, line->event);
     if (string_is_none(id)) return ID_NONE;
     uint32_t row = id.index < PERF_EVENTS_MAX ? id.index : PERF_EVENTS_MAX;
-    parser->last_event = strings_text(&parser->events, id);
-    parser->last_event_row = row;
     if (row < parser->event_count) return row;
-    struct text stored = row < PERF_EVENTS_MAX ? parser->last_event : TEXT("beyond the first 4096");
+    struct text stored = row < PERF_EVENTS_MAX ? strings_text(&parser->events, id) : TEXT("beyond the first 4096");
     parser->event_count = row + 1;
     parser->are_tracepoints[row] = script_fields_are_payload(stored, line->has_period, line->rest);
     const struct perf_record record = {.type = PERF_EVENT,
@@ -469,7 +463,7 @@ static void read_broken_line(struct parser *parser, struct text line) {
 }
 
 void script_parse(struct input *input, struct perf_sink sink, struct perf_tallies *tallies, struct failure *failure) {
-    struct parser parser = {.sink = sink, .tallies = tallies, .failure = failure, .last_event_row = ID_NONE};
+    struct parser parser = {.sink = sink, .tallies = tallies, .failure = failure};
     struct text line;
     enum { START_BYTES = 64 * 1024 };
     struct text start = text_slice(input_peek(input, START_BYTES), 0, START_BYTES);
