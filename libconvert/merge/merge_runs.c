@@ -51,9 +51,9 @@ static void refuse(const struct merge *merge, const struct merge_input *first, c
     struct text program = first_process(&first->profile)->name;
     failure_set(
         merge->failure, FAILURE_USAGE,
-        "%.*s and %.*s are two runs of %.*s: name one of them, make a profile of each with --output-dir DIR, or "
-        "say where one begins with --align FILE=OFFSET",
-        TEXT_ARGS(first->name), TEXT_ARGS(second->name), TEXT_ARGS(program));
+        "%.*s is a later run of %.*s than %.*s: name one of them, make a profile of each with --output-dir DIR, "
+        "or say where one begins with --align FILE=OFFSET",
+        TEXT_ARGS(second->name), TEXT_ARGS(program), TEXT_ARGS(first->name));
 }
 
 void merge_refuse_runs(const struct merge *merge) {

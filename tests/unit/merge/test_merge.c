@@ -535,7 +535,7 @@ TEST(test_two_runs_of_a_program_are_refused, begin, end) {
     merge_run(&merge, &whole);
     assert_int_equal(failure.code, FAILURE_USAGE);
     assert_string_equal(failure.message,
-                        "a.trace and b.trace are two runs of app: name one of them, make a profile of each with "
+                        "b.trace is a later run of app than a.trace: name one of them, make a profile of each with "
                         "--output-dir DIR, or say where one begins with --align FILE=OFFSET");
 }
 
