@@ -202,9 +202,9 @@ const struct code_mapping *perf_places_find(struct perf_places *code, int64_t pi
 
 /* ---- Code. ---- */
 
-/* Tells of all forks that led to the process. Records of them come before those that show what has executed another
- * program. */
-static void tell_forks(struct perf_places *code, uint32_t row) {
+/* Passes the forks that led to the process to the generated code. Records of them come before those that show what has
+ * executed another program. */
+static void inherit_generated_code(struct perf_places *code, uint32_t row) {
     for (uint32_t parent_row = code_maps_take_parent(&code->maps, row); parent_row != KERNEL_SPACE;
          row = parent_row, parent_row = code_maps_take_parent(&code->maps, row)) {
         const struct jit_process process = jit_process_at(code, row), parent = jit_process_at(code, parent_row);
@@ -215,7 +215,7 @@ static void tell_forks(struct perf_places *code, uint32_t row) {
 static uint64_t find_generated(struct perf_places *code, int64_t pid, uint64_t address, int64_t time_ns) {
     uint32_t row = pid > 0 ? code_maps_process(&code->maps, pid) : ID_NONE;
     if (row == ID_NONE) return 0;
-    tell_forks(code, row);
+    inherit_generated_code(code, row);
     const struct jit_process process = jit_process_at(code, row);
     return jit_find(&code->jit, &process, address, time_ns);
 }
