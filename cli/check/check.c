@@ -38,9 +38,7 @@ struct profile_identity profile_identify(const struct document *document) {
 }
 
 bool profile_is_likely(struct text start) {
-    struct text content = start;
-    while (content.bytes_count && strchr(" \t\r\n", content.bytes[0])) content = text_from(content, 1);
-    return text_starts_with(content, TEXT("{")) && text_has(content, TEXT("\"meta\""));
+    return text_starts_with(text_content(start), TEXT("{")) && text_has(start, TEXT("\"meta\""));
 }
 
 void profile_identity_write(struct profile_identity identity, char title[PROFILE_TITLE_BYTES]) {

@@ -109,6 +109,13 @@ static inline struct text text_without_mark(struct text text) {
     return text_from(text, text_starts_with(text, TEXT("\xef\xbb\xbf")) ? 3 : 0);
 }
 
+/* Returns the text of a file from its first visible character on. */
+static inline struct text text_content(struct text text) {
+    text = text_without_mark(text);
+    while (text.bytes_count && memchr(" \t\r\n", (unsigned char)text.bytes[0], 4)) text = text_from(text, 1);
+    return text;
+}
+
 static inline bool text_is_blank_byte(char byte) { return byte == ' ' || byte == '\t'; }
 
 static inline struct text text_trim_start(struct text text) {

@@ -407,12 +407,6 @@ static const struct foreign FOREIGNS[] = {
     {"XML", FROM_ITS_TRACE, CONTENT_TEXT, MAGIC("<?xml")},
 };
 
-static struct text without_blanks(struct text start) {
-    start = text_without_mark(start);
-    while (start.bytes_count && strchr(" \t\r\n", start.bytes[0]) && start.bytes[0]) start = text_from(start, 1);
-    return start;
-}
-
 bool foreign_is_binary(struct text start) {
     size_t control_count = 0;
     for (size_t i = 0; i < start.bytes_count; i++) {
@@ -435,19 +429,19 @@ static bool is_json_list(struct text inside) {
     if (!inside.bytes_count || memchr("\"{[]", inside.bytes[0], 4)) return true;
     size_t end = 0;
     while (end < inside.bytes_count && !strchr(", \t\r\n]", inside.bytes[end])) end++;
-    struct text word = text_slice(inside, 0, end), rest = without_blanks(text_from(inside, end));
+    struct text word = text_slice(inside, 0, end), rest = text_content(text_from(inside, end));
     bool is_number = cursor_is_digit(word.bytes[0]) || word.bytes[0] == '-';
     bool is_constant =
         text_equal(word, TEXT("true")) || text_equal(word, TEXT("false")) || text_equal(word, TEXT("null"));
     bool is_end = !rest.bytes_count || rest.bytes[0] == ',' ||
-                  (rest.bytes[0] == ']' && !without_blanks(text_from(rest, 1)).bytes_count);
+                  (rest.bytes[0] == ']' && !text_content(text_from(rest, 1)).bytes_count);
     return (is_number || is_constant) && is_end;
 }
 
 bool foreign_is_json(struct text start) {
-    struct text content = without_blanks(start);
+    struct text content = text_content(start);
     if (!content.bytes_count || (content.bytes[0] != '{' && content.bytes[0] != '[')) return false;
-    struct text inside = without_blanks(text_from(content, 1));
+    struct text inside = text_content(text_from(content, 1));
     if (content.bytes[0] == '[') return is_json_list(inside);
     return !inside.bytes_count || inside.bytes[0] == '"' || inside.bytes[0] == '}';
 }
@@ -466,7 +460,7 @@ static bool has_content(struct text start, enum content content) {
 static bool has_magic(struct text start, enum content content, const struct magic *magic) {
     if (!magic->bytes.bytes_count) return true;
     bool is_text = content == CONTENT_TEXT || content == CONTENT_JSON;
-    struct text bytes = text_from(is_text ? without_blanks(start) : start, magic->at);
+    struct text bytes = text_from(is_text ? text_content(start) : start, magic->at);
     if (!is_text) return text_starts_with(bytes, magic->bytes);
     return bytes.bytes_count >= magic->bytes.bytes_count &&
            strncasecmp(bytes.bytes, magic->bytes.bytes, magic->bytes.bytes_count) == 0;
@@ -492,7 +486,7 @@ static const struct foreign *recognise(struct text start) {
 }
 
 static void explain_unknown_text(const struct input *input, struct text start, struct failure *failure) {
-    struct text content = without_blanks(start);
+    struct text content = text_content(start);
     struct text line = text_slice(content, 0, text_find(content, '\n'));
     if (text_ends_with(line, TEXT("\r"))) line.bytes_count--;
     char shown[FIRST_LINE_CHARACTERS + sizeof "..."];
@@ -560,7 +554,7 @@ void foreign_explain(const struct input *input, struct text start, bool is_whole
     struct text wrapping = input_wrapping(input);
     const char *inside = wrapping.bytes_count ? ", inside " : "";
     int wrapping_bytes = (int)wrapping.bytes_count;
-    if (is_whole && !without_blanks(start).bytes_count) {
+    if (is_whole && !text_content(start).bytes_count) {
         const char *is_empty = start.bytes_count ? "holds nothing but blank lines" : "is empty";
         failure_set(failure, FAILURE_INPUT, "%s: %s%s%.*s; there is nothing to convert", name, is_empty, inside,
                     wrapping_bytes, wrapping.bytes);

@@ -192,8 +192,7 @@ static void run(struct input *input, struct profile *profile, const struct reade
 
 static enum probe_score probe(struct text start, bool is_whole) {
     (void)is_whole;
-    start = text_without_mark(start);
-    while (start.bytes_count && strchr(" \t\r\n", start.bytes[0]) && start.bytes[0]) start = text_from(start, 1);
+    start = text_content(start);
     if (!text_starts_with(start, TEXT("{"))) return PROBE_NO;
     return begins_as_processed(start) || begins_as_gecko(start) ? PROBE_SURE : PROBE_NO;
 }
