@@ -101,6 +101,15 @@ static bool is_java_class(struct text name) {
     return text_find(name, '(') == name.bytes_count && text_find(name, ':') == name.bytes_count;
 }
 
+/* Returns the name without the offset that tools for Windows and DTrace add: "write+0x15". */
+static struct text without_offset(struct text name) {
+    size_t plus = text_find_last(name, '+');
+    struct text offset = text_from(name, plus + 1);
+    uint64_t number;
+    bool has_offset = plus > 0 && cursor_take(&offset, TEXT("0x")) && cursor_parse_number(offset, 16, &number);
+    return has_offset ? text_slice(name, 0, plus) : name;
+}
+
 /* Takes the module off "libc.so.1`write+0x15", as DTrace, macOS's sample and async-profiler (-l) write it, and DTrace's
  * offset. .NET has "List`1", C++ of Microsoft "Shape::`vtable'", and Ruby "in `draw'". */
 static void take_module(struct collapsed_frame *frame) {
@@ -111,11 +120,7 @@ static void take_module(struct collapsed_frame *frame) {
     if (!module.bytes_count || !name.bytes_count || is_arity || text_ends_with(name, TEXT("'")) ||
         text_has(module, TEXT("::")))
         return;
-    size_t plus = text_find_last(name, '+');
-    struct text offset = text_from(name, plus + 1);
-    uint64_t number;
-    bool has_offset = plus > 0 && cursor_take(&offset, TEXT("0x")) && cursor_parse_number(offset, 16, &number);
-    frame->name = has_offset ? text_slice(name, 0, plus) : name;
+    frame->name = without_offset(name);
     frame->library = text_base_name(module);
 }
 
@@ -127,7 +132,7 @@ static void take_windows_module(struct collapsed_frame *frame) {
     struct text module = text_slice(frame->name, 0, mark), name = text_from(frame->name, mark + 1);
     if (!name.bytes_count || !TEXT_ENDS_IN(module, endings)) return;
     size_t folder_end = text_find_last(module, '\\');
-    frame->name = name;
+    frame->name = without_offset(name);
     frame->library = text_base_name(folder_end < module.bytes_count ? text_from(module, folder_end + 1) : module);
 }
 
@@ -296,7 +301,7 @@ static bool parse_module_frame(struct text text, struct collapsed_frame *frame) 
     if (!module.bytes_count || !name.bytes_count || strchr("=( /", name.bytes[0])) return false;
     for (size_t i = 0; i < module.bytes_count; i++)
         if (!cursor_is_word_byte(module.bytes[i]) && !strchr(".-+", module.bytes[i])) return false;
-    frame->name = name;
+    frame->name = without_offset(name);
     frame->library = module;
     return true;
 }

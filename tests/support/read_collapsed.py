@@ -44,7 +44,7 @@ FRAMES = {
     "rbspy": re.compile(r"(?s)(.+?) - (?:.+:\d+|.+\.rb|\(?unknown\)?)\Z"),
     "sample": None,
     "tracing": re.compile(r"(?s)(.+):[^:]+\.rs:\d+\Z"),
-    "dotnet": re.compile(r"(?s)[\w.+-]+!([^=( /].*?)(?:_\[[kijw01]\]| \[inlined\])?\Z", re.ASCII),
+    "dotnet": re.compile(r"(?s)[\w.+-]+!([^=( /].*?)(?:\+0x[0-9a-f]+)?(?:_\[[kijw01]\]| \[inlined\])?\Z", re.ASCII),
     "julia": re.compile(r"(?s)(.+?) at .*\.(?:jl|cc|c|cpp|cxx|h|hpp|rs|go|S):\d+(?: \[inlined\])?\Z"),
     "torch": re.compile(r"(?s).*?\.py\(\d+\):[_ ](.+)\Z"),
 }
@@ -76,7 +76,7 @@ GENERATED = [re.compile(r"(?:JS|LazyCompile|Function|Script|Eval):(?!:)[*+^~]*(.
                         r"InstrumentedTier|InstrumentedTierOptimized)\]\Z")]
 
 # The module that tools of Windows write.
-WINDOWS_MODULE = re.compile(r"(?s)\A[^!]+\.(?:dll|DLL|exe|EXE|sys|so)!(?=.)")
+WINDOWS_MODULE = re.compile(r"(?s)\A[^!]+\.(?:dll|DLL|exe|EXE|sys|so)!(.+?)(?:\+0x[0-9a-f]+)?\Z")
 
 # What ends a name of Rust.
 RUST_HASH = re.compile(r"::h[0-9a-f]{16}\Z")
@@ -316,7 +316,7 @@ def name_of(dialect, frame):
         match = generated.match(plain)
         if match:
             return match.group(1) or "(anonymous)"
-    return demangled(WINDOWS_MODULE.sub("", MODULE.sub(r"\1", plain)))
+    return demangled(WINDOWS_MODULE.sub(r"\1", MODULE.sub(r"\1", plain)))
 
 
 @functools.lru_cache(None)
