@@ -373,7 +373,7 @@ static void find_ranges_of_functions(struct symbol_lines *lines) {
 /* Reads the list of the units' addresses, which not all compilers make. Asking each of the C library's 2,000 units
  * takes 6 ms. */
 static void list_units(struct symbol_lines *lines) {
-    struct row_table offsets; /* of units */
+    struct row_table offsets; /* Dwarf_Off of each unit */
     Dwarf_Aranges *list;
     size_t count;
     if (dwarf_getaranges(lines->session.dwarf, &list, &count) != 0) return;
