@@ -12,6 +12,7 @@ void perf_recording_init(struct perf_recording *recording, struct profile *profi
                                          .filter = filter,
                                          .keeps_processors = options->keeps_processors,
                                          .first_time_ns = TIME_NONE,
+                                         .last_loss_ns = TIME_NONE,
                                          .first_event_ns = TIME_NONE};
     perf_tasks_init(&recording->tasks, profile, filter);
     perf_events_init(&recording->events, filter, profile->failure);

@@ -55,6 +55,7 @@ struct perf_recording {
     int64_t last_time_ns;    /* time of the last record that has one, or time that was made up; 0 until there is one */
     uint64_t lost_counts[2]; /* by LOST records; by LOST_SAMPLES records, which count the same losses */
     struct position first_lost;
+    int64_t last_loss_ns; /* when it was told; TIME_NONE until it is */
     uint32_t
         ended_rows[PERF_ENDED_TASKS]; /* the last tasks that ended, with filters: rows of `tasks`, round and round */
     uint64_t ended_count;

@@ -143,6 +143,7 @@ static void use_loss(struct perf_recording *recording, const struct perf_record 
     uint64_t *counts = recording->lost_counts;
     if (!counts[0] && !counts[1]) recording->first_lost = record->position;
     counts[record->loss.is_of_samples] += record->loss.count;
+    recording->last_loss_ns = time_later(recording->last_loss_ns, record->time_ns);
     const struct perf_task *task =
         record->time_ns != TIME_NONE && record->tid >= 0 ? perf_recording_task(recording, record) : NULL;
     if (task && record->loss.count)

@@ -111,11 +111,12 @@ static bool perf_sched_switch_decode(struct perf_tracing *tracing, uint64_t id, 
 /* ---- Records. ---- */
 
 /* Returns whether the thread stopped at the occurrence. The kernel copies the stack between a switch and its record,
- * which takes long on a busy machine. The next record is that of the switch all the same. */
+ * which takes long on a busy machine. The next record is that of the switch all the same, unless it was lost. */
 static bool is_at_stop(const struct perf_recording *recording, const struct perf_task *task,
                        const struct perf_event *event, int64_t occurrence_ns, int64_t stop_ns) {
     if (stop_ns - occurrence_ns <= PERF_SWITCH_NS_MAX) return stop_ns >= occurrence_ns;
-    return (event->is_switch || event->counts_switches) && perf_waits_is_last(&recording->waits, task, occurrence_ns);
+    bool is_of_switch = event->is_switch || event->counts_switches;
+    return is_of_switch && task->last_switch_ns <= occurrence_ns && recording->last_loss_ns <= occurrence_ns;
 }
 
 /* Returns a wait with the stack of the task's last sample, if something occurred there as the thread stopped. */
@@ -139,11 +140,12 @@ void perf_switches_use_record(struct perf_recording *recording, struct perf_task
     if (record->time_ns == TIME_NONE) return;
     waits->has_records = waits->has_ends = true;
     waits->are_of_processors |= record->running.is_of_processor;
+    struct perf_wait wait = wait_at_occurrence(recording, task, record);
+    task->last_switch_ns = record->time_ns;
     if (!record->running.is_out) {
         perf_waits_end(waits, task, record->time_ns, record->position);
         return;
     }
-    struct perf_wait wait = wait_at_occurrence(recording, task, record);
     wait.state = record->running.is_preempted ? PERF_STATE_PREEMPTED : PERF_STATE_UNKNOWN;
     perf_waits_begin(waits, task, &wait, record->position);
 }

@@ -148,7 +148,8 @@ static struct perf_task *add_task(struct perf_tasks *tasks, uint32_t *slot, uint
                                .last_program = string_none(),
                                .first_wait = ID_NONE,
                                .last_wait = ID_NONE,
-                               .last_time_ns = TIME_NONE};
+                               .last_time_ns = TIME_NONE,
+                               .last_switch_ns = TIME_NONE};
     if (*slot != ID_NONE) count_former(tasks, column_at(&tasks->rows, *slot));
     *slot = row;
     if (tid == -1) profile_thread_at(tasks->profile, thread)->name = TEXT("unknown");

@@ -63,6 +63,7 @@ struct perf_task {
     uint32_t last_wait;
     uint64_t cgroup;                 /* 0: unknown */
     int64_t last_time_ns;            /* time of its last sample; TIME_NONE until there is one */
+    int64_t last_switch_ns;          /* time of its last SWITCH record; TIME_NONE until there is one */
     struct perf_series *last_series; /* series of its last sample; NULL until there is one */
     struct perf_deferred *deferred;  /* samples that wait for their user stacks, newest first: see perf_deferred.h */
 };

@@ -144,11 +144,6 @@ static void complete(struct perf_wait *wait, const struct perf_wait *more) {
     wait->sample = more->sample;
 }
 
-bool perf_waits_is_last(const struct perf_waits *waits, const struct perf_task *task, int64_t switch_ns) {
-    const struct perf_wait *last = last_of(waits, task);
-    return !last || last->start_ns < switch_ns || (last->start_ns == switch_ns && is_open(last));
-}
-
 static bool is_same(const struct perf_wait *last, const struct perf_wait *wait) {
     bool have_same_stack = last->series && last->series == wait->series && last->sample == wait->sample;
     return have_same_stack || wait->start_ns - last->start_ns <= PERF_SWITCH_NS_MAX;

@@ -64,9 +64,6 @@ void perf_waits_begin(struct perf_waits *waits, struct perf_task *task, const st
 /* The thread runs again. */
 void perf_waits_end(struct perf_waits *waits, struct perf_task *task, int64_t time_ns, struct position position);
 
-/* Returns whether the task has begun no wait since a switch, other than the wait that began with it and still lasts. */
-bool perf_waits_is_last(const struct perf_waits *waits, const struct perf_task *task, int64_t switch_ns);
-
 /* A thread runs again that the recording may tell nothing else of. */
 void perf_waits_end_unseen(struct perf_waits *waits, uint32_t machine, int64_t tid, int64_t time_ns);
 
