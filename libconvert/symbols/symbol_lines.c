@@ -409,14 +409,6 @@ static void find_units(struct symbol_lines *lines) {
     address_ranges_finish(&lines->unit_ranges);
 }
 
-/* Asks all units for what the list lacks. */
-static uint32_t find_unit(struct symbol_lines *lines, uint64_t address) {
-    uint32_t unit = address_ranges_find(&lines->listed_ranges, address);
-    if (unit != ID_NONE) return unit;
-    if (!lines->has_all_units) find_units(lines);
-    return address_ranges_find(&lines->unit_ranges, address);
-}
-
 /* ---- Names. ---- */
 
 /* A function that is in a scope, and the names that hold it. */
@@ -569,12 +561,29 @@ static size_t find_inlined(struct symbol_lines *lines, const struct function *fu
     return count;
 }
 
+/* Enters the unit of the address. `row` becomes that of the function; ID_NONE: none has the address. */
+static bool enter_unit_in(struct symbol_lines *lines, const struct column *ranges, uint64_t address, uint32_t *row) {
+    uint32_t unit = address_ranges_find(ranges, address);
+    *row = ID_NONE;
+    if (unit == ID_NONE || !enter_unit(lines, unit)) return false;
+    *row = address_ranges_find(&lines->function_ranges, address);
+    if (*row == ID_NONE && read_functions_inside(lines, 0, lines->outer_count))
+        *row = address_ranges_find(&lines->function_ranges, address);
+    return true;
+}
+
+/* Asks all units for what the list lacks, or has with a wrong unit. */
+static bool enter_unit_of(struct symbol_lines *lines, uint64_t address, uint32_t *row) {
+    bool is_listed = enter_unit_in(lines, &lines->listed_ranges, address, row);
+    if (is_listed && (*row != ID_NONE || dwarf_haspc(&lines->die, address) > 0)) return true;
+    if (lines->is_broken) return false;
+    if (!lines->has_all_units) find_units(lines);
+    return enter_unit_in(lines, &lines->unit_ranges, address, row);
+}
+
 static size_t find_calls(struct symbol_lines *lines, uint64_t address, struct symbol_call *calls) {
-    uint32_t unit = find_unit(lines, address);
-    if (unit == ID_NONE || !enter_unit(lines, unit)) return 0;
-    uint32_t row = address_ranges_find(&lines->function_ranges, address);
-    if (row == ID_NONE && read_functions_inside(lines, 0, lines->outer_count))
-        row = address_ranges_find(&lines->function_ranges, address);
+    uint32_t row;
+    if (!enter_unit_of(lines, address, &row)) return 0;
     calls[0] = (struct symbol_call){.folder = lines->folder};
     if (row == ID_NONE) {
         set_line(lines, &calls[0], address);

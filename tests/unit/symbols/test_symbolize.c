@@ -562,6 +562,23 @@ TEST(units_have_lines_whether_or_not_they_are_listed, set_up, tear_down) {
     assert_stack(1, "root\nunlisted from 1, u.c:1 [unlisted]\n");
 }
 
+/* Each unit is listed with the addresses of the other one. */
+TEST(units_have_lines_even_if_they_are_listed_wrong, set_up, tear_down) {
+    run("printf 'int called(void) { return 1; }\\n' > c.c && "
+        "printf 'int called(void);\\nint main(void) { return called(); }\\n' > w.c && "
+        "cc -g w.c c.c -Wl,--build-id -o w && objcopy --dump-section .debug_aranges=all w && "
+        "cp all was && for places in '6 54' '54 6'; do set -- $places && "
+        "dd if=was of=all bs=1 skip=$1 seek=$2 count=4 conv=notrunc status=none; done && "
+        "objcopy --update-section .debug_aranges=all w");
+    read_build_id("w");
+    lib_id lib = lib_of(path_of("w"), test.build_id);
+    add_sample(lib, label("w", "main"));
+    add_sample(lib, label("w", "called"));
+    symbolize(GECKO_CONVERT_SYMBOLS_AUTO);
+    assert_stack(0, "root\nmain from 2, w.c:2 [main]\n");
+    assert_stack(1, "root\ncalled from 1, c.c:1 [called]\n");
+}
+
 /* The name that others use for a function is that of its symbol. */
 TEST(a_function_has_the_name_of_its_symbol, set_up, tear_down) {
     run("printf 'int own(void) __asm__(\"alias\");\\n__attribute__((noinline)) int own(void) { return 1; }\\n"
