@@ -1,6 +1,7 @@
 /* Tests the reader of profiles: what bad documents say, parts in any order, and what is lost. What becomes of good ones
  * is tested with all golden profiles, which are read back. */
 #include <stdio.h>
+#include <stdlib.h>
 
 #include "readers/filter.h"
 #include "readers/reader.h"
@@ -371,6 +372,69 @@ TEST(test_library_without_address, begin_profile, end_profile) {
 TEST(test_symbol_of_another_library, begin_profile, end_profile) {
     static const char symbols[] = "\"nativeSymbols\":{\"libIndex\":[0],\"address\":[16],\"name\":[0],\"length\":1},";
     assert_int_equal(count_lost("", "\"nativeSymbol\":[0],", symbols), 1);
+}
+
+/* ---- Columns. ---- */
+
+/* Numbers in any form, between which any separators stand. Columns of plain ones are read many at a time. */
+static const struct {
+    const char *text;
+    int64_t ns;
+    const char *separator;
+} times[] = {
+    {"0", 0, ","},
+    {"7", 7000000, ","},
+    {"0.000001", 1, ","},
+    {"12345678", 12345678000000, ","},
+    {"123456789.123456", 123456789123456, ","},
+    {"1.5", 1500000, ","},
+    {"1e1", 10000000, ","},
+    {"-1.25", -1250000, ","},
+    {"1234567890123", 1234567890123000000, ","},
+    {"-1234567890123", -1234567890123000000, " ,"},
+    {"16.000000", 16000000, ",\n  "},
+    {"-0", 0, ","},
+    {"9.0000000", 9000000, ","},
+};
+
+static void check_column(size_t count, size_t start, size_t window_bytes) {
+    enum { TIMES = sizeof times / sizeof *times };
+    char *stacks = NULL, *deltas = NULL, *document = NULL;
+    size_t stacks_bytes, deltas_bytes;
+    FILE *stack_list = open_memstream(&stacks, &stacks_bytes), *delta_list = open_memstream(&deltas, &deltas_bytes);
+    for (size_t i = 0; i < count; i++) {
+        size_t row = (start + i) % TIMES;
+        fprintf(stack_list, "%s0", i ? "," : "");
+        fprintf(delta_list, "%s%s", i ? times[(row + TIMES - 1) % TIMES].separator : "", times[row].text);
+    }
+    fclose(stack_list);
+    fclose(delta_list);
+    static const char form[] = "{" META "," LIBS "," SHARED "," THREADS_WITH(
+        "\"stack\":[%s],\"timeDeltas\":[%s],\"length\":%zu", "\"length\":0") "}";
+    int bytes_count = asprintf(&document, form, stacks, deltas, count);
+    read_text((struct text){document, (size_t)bytes_count}, window_bytes);
+    assert_string_equal(failure.message, "");
+    const struct samples *samples = &profile_thread_at(&profile, (thread_id){0})->samples;
+    assert_int_equal(samples_count(samples), count);
+    int64_t time_ns = 0;
+    for (size_t i = 0; i < count; i++) {
+        time_ns += times[(start + i) % TIMES].ns;
+        assert_int_equal(samples_at(samples, (uint32_t)i)->time_ns, time_ns);
+    }
+    free(document);
+    free(deltas);
+    free(stacks);
+}
+
+TEST(test_columns_of_any_length) {
+    static const size_t counts[] = {1, 2, 15, 64, 255, 256, 257, 513}, windows_bytes[] = {0, 72, 137, 4096};
+    for (size_t i = 0; i < sizeof counts / sizeof *counts; i++)
+        for (size_t start = 0; start < sizeof times / sizeof *times; start++)
+            for (size_t k = 0; k < sizeof windows_bytes / sizeof *windows_bytes; k++) {
+                begin_profile(NULL);
+                check_column(counts[i], start, windows_bytes[k]);
+                end_profile(NULL);
+            }
 }
 
 /* The viewer makes null of the first time of a thread without samples, if the thread is of a child process. */
