@@ -35,6 +35,7 @@
     TALLY(TALLY_DAMAGED_RECORD, RECORDS, LOST, "damaged record")                                                     \
     TALLY(TALLY_SKIPPED_BYTES, VALUES, LOST, "byte between a damaged record and the next whole round")               \
     TALLY(TALLY_CUT_OFF, RECORDS, LOST, "record after which the recording is cut off")                               \
+    TALLY(TALLY_NEXT_RECORDING, RECORDS, LOST, "recording after the end of the first one: convert it alone")         \
     TALLY(TALLY_BAD_SAMPLE, SAMPLES, LOST, "damaged sample")                                                         \
     TALLY(TALLY_UNKNOWN_EVENT, SAMPLES, LOST, "sample of an event that the recording does not describe")             \
     TALLY(TALLY_LINE_WITHOUT_STACK, SAMPLES, LOST, "event line without a stack")                                     \

@@ -106,6 +106,8 @@ static size_t list_sections(struct data_parser *parser, struct text table, const
             data_tally(parser, TALLY_BAD_FEATURE, 1, section.offset);
     }
     memory_sort(parser->failure, sections, good_count, sizeof *sections, compare_sections);
+    struct section last = good_count ? sections[good_count - 1].section : (struct section){table_at, 0};
+    parser->file_end = last.offset + last.size_bytes;
     return good_count;
 }
 
@@ -173,6 +175,9 @@ static void read_file(struct data_parser *parser, struct input *input) {
     if (is_finished && input_offset(input) < end) data_tally(parser, TALLY_CUT_OFF, 1, input_offset(input));
     if (is_finished && !has_features && input_offset(input) == end)
         read_features(parser, input, header + FEATURE_BITS_AT);
+    if (parser->file_end > input_offset(input)) input_skip(input, parser->file_end - input_offset(input));
+    if (parser->file_end && text_starts_with(input_peek(input, STREAM_HEADER_BYTES), TEXT("PERFILE2")))
+        data_tally(parser, TALLY_NEXT_RECORDING, 1, input_offset(input));
 }
 
 /* ---- Folders. ---- */

@@ -27,6 +27,7 @@ struct data_parser {
     size_t parts_bytes;
     size_t parts_capacity;
     uint64_t parts_offset; /* offset of the first part */
+    uint64_t file_end;     /* end of a file's last section; 0: unknown */
 };
 
 static inline struct position data_position(uint64_t offset) { return (struct position){.offset = offset}; }
