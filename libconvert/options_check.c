@@ -119,7 +119,7 @@ static void check_choices(const struct gecko_convert_options *options, struct fa
         failure_set(failure, FAILURE_USAGE, "samples has an unknown value");
     uint64_t count;
     if (!parse_process_args(options->process_args, &count))
-        failure_set(failure, FAILURE_USAGE, "process_args is '%s', which is not a number of characters from 0 to %d",
+        failure_set(failure, FAILURE_USAGE, "--process-args: '%s' is not a number of characters from 0 to %d",
                     options->process_args, PROCESS_LABEL_CHARACTERS_MAX);
 }
 
@@ -187,7 +187,7 @@ const struct emitter *options_check_format(const struct gecko_convert_options *o
         failure_set(failure, FAILURE_USAGE, "no output format is named '%s'", options->format);
     else if (options->frames && !emitter->has_frame_parts)
         failure_set(failure, FAILURE_USAGE,
-                    "frames is for collapsed stacks: the format must be collapsed, or the output's name end in %s",
+                    "--frames is for collapsed stacks: the format must be collapsed, or the output's name end in %s",
                     emitter_collapsed.suffix);
     else if (options->is_per_cpu && !emitter->has_tracks)
         failure_set(failure, FAILURE_USAGE, "the format %s has no tracks, so it cannot show processors", emitter->name);
@@ -195,7 +195,7 @@ const struct emitter *options_check_format(const struct gecko_convert_options *o
         failure_set(failure, FAILURE_USAGE,
                     "--max-size is for the formats processed and jslb: samples in %s have no weights", emitter->name);
     if (!frame_parts_parse(options->frames, &parts))
-        failure_set(failure, FAILURE_USAGE, "frames is '%s', which is not a comma-separated list of " FRAME_PARTS_NAMES,
+        failure_set(failure, FAILURE_USAGE, "--frames: '%s' is not a comma-separated list of " FRAME_PARTS_NAMES,
                     options->frames);
     return emitter;
 }
