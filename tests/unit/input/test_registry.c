@@ -288,7 +288,9 @@ static const struct content contents[] = {
     {BYTES("\n ----\n  Task   |   Runtime ms  | Switches | Avg delay ms    |\n ----\n  app:1  |   28.536 ms |\n"),
      "sums of perf diff, perf c2c or perf sched latency: " PERF_DATA},
     {BYTES("app \n\t    51ba main (/opt/app)\n\napp \n\t   5187 [unknown] (/opt/app)\n"),
-     "text of perf script without threads, events and times: " PERF_DATA},
+     "text of perf script without threads, or without events and times: " PERF_DATA},
+    {BYTES("app 7 \n\t            51ba main\n\napp 7 \n\t            5187 [unknown]\n"),
+     "text of perf script without threads, or without events and times: " PERF_DATA},
     {BYTES("PID 4711 - process\nTID 4711:\n#0  0x00007f1c9d3a8e2e epoll_wait\n#1  0x0000558f2a1c3f10 main_loop\n"),
      "backtraces of eu-stack: " NUMBERED_FRAMES(
          "sub(/^0x[0-9a-f]+ +(- 1 +)?/,\"\");if(i=index($0,\" - /\"))$0=substr($0,i+3)\"`\"substr($0,1,i-1);")},
