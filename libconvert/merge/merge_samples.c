@@ -29,6 +29,8 @@ static uint64_t period_of(const struct profile *profile, const struct sample *sa
 struct stretch {
     uint32_t thread; /* in the whole profile */
     struct time_range range;
+    const struct profile *profile; /* borrowed: the input's */
+    process_id process;            /* there */
 };
 
 static const struct stretch *stretch_at(const struct column *stretches, size_t number) {
@@ -60,8 +62,24 @@ static void add_stretches(struct column *stretches, const struct profile *profil
                                    time_earlier(all.last_ns, thread->end_ns)};
         range.first_ns = merge_difference(range.first_ns, profile->meta.interval_ns);
         range.last_ns = merge_sum(range.last_ns, profile->meta.interval_ns);
-        if (samples_count(&thread->samples)) column_add(stretches, &(struct stretch){threads[i].index, range});
+        const struct stretch stretch = {threads[i].index, range, profile, thread->process};
+        if (samples_count(&thread->samples)) column_add(stretches, &stretch);
     }
+}
+
+static const struct paused_range *pause_at(const struct stretch *stretch, size_t row) {
+    return column_at(&stretch->profile->paused_ranges, row);
+}
+
+static bool ends_after(const struct paused_range *pause, int64_t time_ns) {
+    return pause->end_ns == TIME_NONE || pause->end_ns > time_ns;
+}
+
+/* While the recording of the process is paused, it has no samples that others would repeat. */
+static bool is_paused(const struct stretch *stretch, int64_t time_ns) {
+    size_t count, first = profile_rows_of_process(&stretch->profile->paused_ranges, stretch->process, &count);
+    size_t next = first + FIRST_ROW(i, count, ends_after(pause_at(stretch, first + i), time_ns));
+    return next < first + count && pause_at(stretch, next)->start_ns < time_ns;
 }
 
 /* `first` is the first stretch of that thread, if it has any. */
@@ -69,7 +87,8 @@ static bool is_within(const struct column *stretches, size_t first, uint32_t thr
     for (size_t i = first; i < stretches->count; i++) {
         const struct stretch *stretch = stretch_at(stretches, i);
         if (stretch->thread != thread) return false;
-        if (time_ns >= stretch->range.first_ns && time_ns <= stretch->range.last_ns) return true;
+        bool is_inside = time_ns >= stretch->range.first_ns && time_ns <= stretch->range.last_ns;
+        if (is_inside && !is_paused(stretch, time_ns)) return true;
     }
     return false;
 }

@@ -413,6 +413,26 @@ TEST(test_a_thread_has_samples_of_perf_and_markers_of_the_recorder, begin, end) 
     free(ledger);
 }
 
+/* Nothing but perf has samples of the time in which the recording is paused. */
+TEST(test_samples_of_perf_stay_while_the_recorder_is_paused, begin, end) {
+    add_same_thread();
+    profile_add_paused_range(part(0), (process_id){0}, TIME_NONE, 20 * SECOND_NS + 5);
+    profile_add_paused_range(part(0), (process_id){0}, 23 * SECOND_NS, 25 * SECOND_NS);
+    profile_add_paused_range(part(0), (process_id){0}, 28 * SECOND_NS, TIME_NONE);
+    struct thread *sampled = profile_thread_at(part(2), (thread_id){0});
+    for (int64_t second = 20; second <= 30; second++) add_sample(2, sampled, second * SECOND_NS, "again");
+    merge.samples = GECKO_CONVERT_SAMPLES_RECORDER;
+    run();
+    assert_samples(
+        "7/7 main loop 0 1 again\n"
+        "7/7 main loop 1000000000 1 recorded\n"
+        "7/7 main loop 2000000000 1 recorded\n"
+        "7/7 main loop 4000000000 1 again\n"
+        "7/7 main loop 9000000000 1 again\n"
+        "7/7 main loop 10000000000 1 again\n");
+    assert_int_equal(lost_samples(), 8);
+}
+
 /* perf was attached for a second, and stopped 40 ms before the last sample of the recorder. */
 TEST(test_perf_replaces_samples_while_it_records, begin, end) {
     add_same_thread();
