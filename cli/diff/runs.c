@@ -184,6 +184,15 @@ static bool any_has_waits(const struct runs *runs) {
     return false;
 }
 
+/* Returns whether it is not known what time each sample of a run stands for, as in merged runs of different intervals. */
+static bool any_lacks_interval(const struct runs *runs) {
+    for (size_t i = 0; i < runs_count(runs); i++) {
+        const struct info *info = &runs->all[i].info;
+        if (info->has_times && text_equal(info->weight_unit, TEXT("samples")) && info->interval_ms <= 0) return true;
+    }
+    return false;
+}
+
 /* Returns whether samples of different runs stand for different times. Estimates of the same interval differ by
  * less. */
 static bool intervals_differ(const struct runs *runs) {
@@ -207,7 +216,8 @@ static void choose_measure(struct runs *runs, enum measure_choice choice) {
     if (choice == MEASURE_PROCESSOR && !knows_cpu)
         failure_set(&runs->failure, FAILURE_USAGE, "--measure cpu: not all runs know the processor time of samples");
     bool may_choose = choice == MEASURE_AUTO && knows_cpu, differ = may_choose && intervals_differ(runs);
-    bool takes_cpu = may_choose && (any_has_waits(runs) || (differ && have_one_cpu_unit(runs)));
+    bool needs_cpu = differ || (may_choose && any_lacks_interval(runs));
+    bool takes_cpu = may_choose && (any_has_waits(runs) || (needs_cpu && have_one_cpu_unit(runs)));
     bool is_cpu = choice == MEASURE_PROCESSOR || takes_cpu;
     /* Samples that know the use of a processor stand for time, even if some know it in cycles. */
     bool takes_intervals = differ && !is_cpu;

@@ -119,7 +119,7 @@ struct info {
     double allocated;        /* bytes of all recorded allocations */
     double stackless_bytes;  /* bytes of allocations without a stack */
     double wait;             /* sum of the absolute weights of samples in which threads do not run */
-    double interval_ms;
+    double interval_ms;    /* 0: not known, or not the same for all samples */
     double duration_ms;    /* time from the first to the last sample or marker */
     int64_t start_time_ms; /* since the Unix epoch; 0: not known */
     bool has_times;        /* false: the trace has no times, and those of the profile only keep the order */

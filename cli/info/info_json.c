@@ -165,7 +165,7 @@ static void write_contents(struct json *json, const struct info_subject *subject
     report_write_inputs(json, subject->result);
     json_key_text_or_null(json, "product", info->product);
     json_key_double(json, "durationMs", info->has_times ? info->duration_ms : (double)NAN);
-    json_key_double(json, "intervalMs", info->has_times ? info->interval_ms : (double)NAN);
+    json_key_double(json, "intervalMs", info->has_times && info->interval_ms > 0 ? info->interval_ms : (double)NAN);
     json_key(json, "startTimeMs");
     json_int_or_null(json, info->start_time_ms, info->start_time_ms != 0);
     json_key_object_begin(json, "weight");

@@ -383,7 +383,8 @@ void info_fill_from_profile(void *context, const struct profile *profile) {
     const struct profile_meta *meta = &profile->meta;
     info->product = info_text(info, meta->product);
     info->weight_unit = info_text(info, profile_weight_unit(meta));
-    info->interval_ms = ms_of(meta->interval_ns);
+    bool is_of_several = profile_extra(profile, TEXT(RUNS_SECTION), TEXT(INTERVALS_LABEL)).bytes_count;
+    info->interval_ms = is_of_several ? 0 : ms_of(meta->interval_ns);
     info->duration_ms = ms_of(profile_shown_end(profile) - profile->start_ns);
     info->start_time_ms = meta->start_time_ms;
     info->has_times = meta->has_times;
