@@ -184,7 +184,8 @@ static bool any_has_waits(const struct runs *runs) {
     return false;
 }
 
-/* Returns whether it is not known what time each sample of a run stands for, as in merged runs of different intervals. */
+/* Returns whether it is not known what time each sample of a run stands for, as in merged runs of different intervals.
+ */
 static bool any_lacks_interval(const struct runs *runs) {
     for (size_t i = 0; i < runs_count(runs); i++) {
         const struct info *info = &runs->all[i].info;

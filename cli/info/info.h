@@ -119,10 +119,10 @@ struct info {
     double allocated;        /* bytes of all recorded allocations */
     double stackless_bytes;  /* bytes of allocations without a stack */
     double wait;             /* sum of the absolute weights of samples in which threads do not run */
-    double interval_ms;    /* 0: not known, or not the same for all samples */
-    double duration_ms;    /* time from the first to the last sample or marker */
-    int64_t start_time_ms; /* since the Unix epoch; 0: not known */
-    bool has_times;        /* false: the trace has no times, and those of the profile only keep the order */
+    double interval_ms;      /* 0: not known, or not the same for all samples */
+    double duration_ms;      /* time from the first to the last sample or marker */
+    int64_t start_time_ms;   /* since the Unix epoch; 0: not known */
+    bool has_times;          /* false: the trace has no times, and those of the profile only keep the order */
     uint64_t sample_count;
     uint64_t stackless_count; /* samples without a stack */
     uint64_t marker_count;
