@@ -18,8 +18,8 @@ are wrong: they are beyond the limit by CERTAIN_ERRORS standard errors, which th
 may be right by chance, so their limit is narrower: by all of CAUTION after the first round, by half of it after two, and
 so on. What is uncertain after the last round passes.
 
-Simulated with a standard deviation of 2 points in a second, a recorder that is wrong by 5 points passes in 17 of 100
-runs, one that is wrong by 6 in 6, one that is wrong by 2 in 998 of 1000, and one that is right always does. Rounds of a
+Simulated with a standard deviation of 2 points in a second, a recorder that is wrong by 5 points passes in 15 of 100
+runs, one that is wrong by 6 in 6, one that is wrong by 2 in 997 of 1000, and one that is right always does. Rounds of a
 second and the whole limit from the first round on would let 20 and 8 pass, and use more time.
 """
 import collections
