@@ -140,21 +140,20 @@ static bool parse_fde(struct unwind_index *index, uint64_t address, struct fde *
     return !entry.is_bad && has_function(image, fde);
 }
 
-static void run_program(const struct unwind_index *index, const struct fde *fde, unwind_rule_visit *visit,
-                        void *context) {
+static void run_program(const struct unwind_index *index, const struct fde *fde, uint64_t address,
+                        struct unwind_rule *rule) {
     const struct unwind_cie *cie = &index->cie;
     struct bytes initial = bytes_at(index->image, cie->address);
     initial.at = cie->program_start;
     initial.end = cie->program_end;
     struct unwind_program program = {.image = index->image,
                                      .start = fde->start,
-                                     .end = fde->end,
                                      .code_factor = cie->code_factor,
                                      .data_factor = cie->data_factor,
                                      .pointer_encoding = cie->pointer_encoding,
                                      .initial = initial,
                                      .own = fde->program};
-    unwind_program_run(&program, visit, context);
+    unwind_program_find(&program, address, rule);
 }
 
 /* ---- All functions of an object, in order. ---- */
@@ -195,11 +194,13 @@ static void index_sort(struct unwind_index *index) {
 static bool read_search_table(struct unwind_index *index, struct bytes table, uint64_t count) {
     const struct unwind_image *image = index->image;
     if (count > (table.end - table.at) / 8 || !index_reserve(index, count + 1)) return false;
+    const char *rows = (const char *)(uintptr_t)(table.at + table.shift);
     for (uint64_t i = 0; i < count; i++) {
-        int64_t start = take_signed(&table, 4), entry = take_signed(&table, 4);
-        uint64_t offset = image->entries + (uint64_t)start - image->base;
-        if (offset <= UINT32_MAX && entry != TRAMPOLINE)
-            index_add(index, (struct unwind_function){.start = (uint32_t)offset, .entry = (int32_t)entry});
+        int32_t row[2]; /* start and entry, as distances from the header */
+        memcpy(row, rows + i * sizeof row, sizeof row);
+        uint64_t offset = image->entries + (uint64_t)(int64_t)row[0] - image->base;
+        if (offset <= UINT32_MAX && row[1] != TRAMPOLINE)
+            index->functions[index->count++] = (struct unwind_function){.start = (uint32_t)offset, .entry = row[1]};
     }
     return true;
 }
@@ -290,18 +291,6 @@ void unwind_index_fini(struct unwind_index *index) {
 
 /* ---- One address. ---- */
 
-struct search {
-    uint64_t address;
-    struct unwind_rule *rule;
-};
-
-static bool visit_until(void *context, uint64_t address, const struct unwind_rule *rule) {
-    struct search *search = context;
-    if (address > search->address) return false;
-    *search->rule = *rule;
-    return true;
-}
-
 /* Returns the last function that starts at or before the offset; NULL if there is none. */
 static const struct unwind_function *find_function(const struct unwind_index *index, uint64_t offset) {
     const struct unwind_function *function = index->functions;
@@ -346,6 +335,6 @@ bool unwind_index_find(struct unwind_index *index, uint64_t address, struct unwi
     if (index->cie.is_signal)
         rule->cfa_kind = UNWIND_CFA_SIGNAL;
     else
-        run_program(index, &fde, visit_until, &(struct search){.address = address, .rule = rule});
+        run_program(index, &fde, address, rule);
     return true;
 }

@@ -305,7 +305,7 @@ static enum machine_step run(struct machine *machine, struct bytes *program) {
     }
 }
 
-/* ---- A function's rows. ---- */
+/* ---- The rule at an address. ---- */
 
 /* Completes a rule. A return address that is marked as unchanged is in its register, if the machine has a register for
  * it. */
@@ -328,19 +328,15 @@ static bool run_initial(struct machine *machine) {
     return !program.is_bad;
 }
 
-void unwind_program_run(const struct unwind_program *program, unwind_rule_visit *visit, void *context) {
+void unwind_program_find(const struct unwind_program *program, uint64_t address, struct unwind_rule *rule) {
     struct machine machine = {.program = program, .registers = program->image->machine, .pc = program->start};
     struct bytes own = program->own;
-    enum machine_step step = run_initial(&machine) ? STEP_DONE : STEP_BAD;
-    uint64_t start = program->start;
-    while (step != STEP_BAD && own.at < own.end && start < program->end) {
-        struct unwind_rule rule = machine.rule;
-        step = run(&machine, &own);
-        if (own.is_bad || machine.pc < start) step = STEP_BAD;
-        if (step != STEP_ADVANCE || machine.pc == start) continue;
-        if (!visit(context, start, made_whole(&machine, &rule))) return;
-        start = machine.pc;
+    bool is_good = run_initial(&machine);
+    while (is_good && own.at < own.end) {
+        uint64_t start = machine.pc;
+        is_good = run(&machine, &own) != STEP_BAD && !own.is_bad && machine.pc >= start;
+        /* The instruction that has advanced beyond the address has changed no rule. */
+        if (machine.pc > address) break;
     }
-    if (step == STEP_BAD) machine.rule = unwind_rule_unknown;
-    if (start < program->end) visit(context, start, made_whole(&machine, &machine.rule));
+    *rule = is_good ? *made_whole(&machine, &machine.rule) : unwind_rule_unknown;
 }
