@@ -22,13 +22,21 @@ enum { EXIT_NO_MEMORY = 4 };
 
 /* ---- The connection. ---- */
 
+/* Returns how many bytes were sent; 0: the other process has ended. write would raise SIGPIPE, which ends a program
+ * that does not expect it. */
+static size_t send_some(struct channel *channel, const char *bytes, size_t bytes_count) {
+    ssize_t count;
+    do {
+        count = send(channel->descriptor, bytes, bytes_count, MSG_NOSIGNAL);
+    } while (count < 0 && errno == EINTR);
+    return count > 0 ? (size_t)count : 0;
+}
+
 bool channel_flush(struct channel *channel) {
     while (channel->is_sending && channel->start < channel->end) {
-        /* write would raise SIGPIPE, which ends a program that does not expect it. */
-        ssize_t count =
-            send(channel->descriptor, channel->bytes + channel->start, channel->end - channel->start, MSG_NOSIGNAL);
-        if (count < 0 && errno != EINTR) return false;
-        if (count > 0) channel->start += (size_t)count;
+        size_t count = send_some(channel, channel->bytes + channel->start, channel->end - channel->start);
+        if (!count) return false;
+        channel->start += count;
     }
     if (channel->is_sending) channel->start = channel->end = 0;
     return true;
@@ -39,11 +47,15 @@ bool channel_send(struct channel *channel, const void *bytes, size_t bytes_count
     if (!channel->is_sending) channel->start = channel->end = 0;
     channel->is_sending = true;
     while (bytes_count) {
-        if (channel->end == CHANNEL_BYTES && !channel_flush(channel)) return false;
-        size_t room = CHANNEL_BYTES - channel->end;
-        size_t count = bytes_count < room ? bytes_count : room;
-        memcpy(channel->bytes + channel->end, next, count);
-        channel->end += count;
+        size_t room = CHANNEL_BYTES - channel->end, count = bytes_count < room ? bytes_count : room;
+        if (!channel->end && bytes_count >= CHANNEL_BYTES) {
+            count = send_some(channel, next, bytes_count); /* sections of a library have megabytes */
+            if (!count) return false;
+        } else {
+            memcpy(channel->bytes + channel->end, next, count);
+            channel->end += count;
+            if (channel->end == CHANNEL_BYTES && !channel_flush(channel)) return false;
+        }
         next += count;
         bytes_count -= count;
     }
