@@ -146,23 +146,14 @@ static int compare_requests(const void *left, const void *right) {
     return ORDER(a->lib, b->lib) ?: ORDER(a->address, b->address) ?: ORDER(a->frame, b->frame);
 }
 
-static size_t count_wanted(struct symbolizer *symbolizer) {
-    const struct profile *profile = symbolizer->profile;
-    size_t count = 0;
-    for (uint32_t i = 0; i < row_table_count(&profile->frames); i++)
-        count += is_wanted(symbolizer, profile_frame_at(profile, (frame_id){i}));
-    return count;
-}
-
 /* Returns false if there is nothing to look up, or if memory ran out (latched). */
 static bool gather_requests(struct symbolizer *symbolizer) {
     const struct profile *profile = symbolizer->profile;
     uint32_t frame_count = row_table_count(&profile->frames);
     symbolizer->has_lines = has_lines(profile);
-    size_t request_count = count_wanted(symbolizer);
-    if (!request_count) return false;
     struct failure *failure = profile->failure;
-    symbolizer->requests = memory_allocate(failure, request_count * sizeof *symbolizer->requests);
+    /* What is not used takes no memory. */
+    symbolizer->requests = memory_allocate(failure, frame_count * sizeof *symbolizer->requests);
     if (!symbolizer->requests) return false;
     for (uint32_t i = 0; i < frame_count; i++) {
         const struct frame *frame = profile_frame_at(profile, (frame_id){i});
@@ -170,8 +161,9 @@ static bool gather_requests(struct symbolizer *symbolizer) {
         symbolizer->requests[symbolizer->request_count++] =
             (struct symbol_request){frame->lib.index, frame->address, i};
     }
-    memory_sort(failure, symbolizer->requests, request_count, sizeof *symbolizer->requests, compare_requests);
-    return !failure_is_set(failure);
+    memory_sort(failure, symbolizer->requests, symbolizer->request_count, sizeof *symbolizer->requests,
+                compare_requests);
+    return symbolizer->request_count && !failure_is_set(failure);
 }
 
 /* ---- Answers. ---- */
