@@ -208,20 +208,28 @@ struct walk {
 
 enum step { STEP_TAKEN, STEP_OUTERMOST, STEP_LOST };
 
-static bool load(void *context, uint64_t address, uint32_t bytes_count, uint64_t *value) {
-    struct walk *walk = context;
+/* Returns the copy of the bytes at the address; NULL if they were not copied. */
+static inline const char *copied(struct walk *walk, uint64_t address, uint32_t bytes_count) {
     const struct unwind_stack *stack = walk->stack;
     uint64_t distance = address - stack->start;
-    if (distance >= stack->bytes_count || stack->bytes_count - distance < bytes_count) {
-        walk->is_beyond |= address >= stack->start;
-        return false;
-    }
-    *value = 0;
-    memcpy(value, (const char *)stack->bytes + distance, bytes_count);
-    return true;
+    if (distance < stack->bytes_count && stack->bytes_count - distance >= bytes_count)
+        return (const char *)stack->bytes + distance;
+    walk->is_beyond |= address >= stack->start;
+    return NULL;
 }
 
-static bool load_word(struct walk *walk, uint64_t address, uint64_t *value) { return load(walk, address, 8, value); }
+static bool load(void *context, uint64_t address, uint32_t bytes_count, uint64_t *value) {
+    const char *bytes = copied(context, address, bytes_count);
+    *value = 0;
+    if (bytes) memcpy(value, bytes, bytes_count);
+    return bytes;
+}
+
+static inline bool load_word(struct walk *walk, uint64_t address, uint64_t *value) {
+    const char *bytes = copied(walk, address, sizeof *value);
+    if (bytes) memcpy(value, bytes, sizeof *value);
+    return bytes;
+}
 
 static bool find_register(void *context, uint64_t dwarf_register, uint64_t *value) {
     const struct walk *walk = context;
@@ -332,23 +340,22 @@ static bool load_saved(struct walk *walk, uint64_t address, uint64_t cfa, uint8_
 }
 
 /* Finds the caller's value of the column's register. */
-static bool find_place(struct walk *walk, const struct found_rule *found, enum unwind_column column, uint64_t cfa,
-                       uint64_t *value) {
+static bool find_place(struct walk *walk, const struct found_rule *found, enum unwind_column column,
+                       uint8_t dwarf_register, uint64_t cfa, uint64_t *value) {
     const struct unwind_machine *machine = walk->machine;
-    const uint8_t registers[] = {machine->return_address, machine->fp, machine->base};
     int32_t offset = found->rule->place_offsets[column];
     uint64_t base;
     switch ((enum unwind_place_kind)found->rule->place_kinds[column]) {
-        case UNWIND_PLACE_SAME: return find_register(walk, registers[column], value);
+        case UNWIND_PLACE_SAME: return find_register(walk, dwarf_register, value);
         case UNWIND_PLACE_REGISTER: return find_register(walk, (uint64_t)(int64_t)offset, value);
-        case UNWIND_PLACE_AT_CFA: return load_saved(walk, moved(cfa, offset), UINT64_MAX, registers[column], value);
+        case UNWIND_PLACE_AT_CFA: return load_saved(walk, moved(cfa, offset), UINT64_MAX, dwarf_register, value);
         case UNWIND_PLACE_AT_SP: return load_word(walk, moved(sp_of(walk), offset), value);
         case UNWIND_PLACE_AT_FP:
             return find_register(walk, machine->fp, &base) &&
-                   load_saved(walk, moved(base, offset), cfa, registers[column], value);
+                   load_saved(walk, moved(base, offset), cfa, dwarf_register, value);
         case UNWIND_PLACE_AT_BASE:
             return find_register(walk, machine->base, &base) &&
-                   load_saved(walk, moved(base, offset), cfa, registers[column], value);
+                   load_saved(walk, moved(base, offset), cfa, dwarf_register, value);
         case UNWIND_PLACE_CFA_VALUE: *value = moved(cfa, offset); return true;
         case UNWIND_PLACE_AT_EXPRESSION:
             return evaluate(walk, found, offset, &cfa, &base) && load_word(walk, base, value);
@@ -360,15 +367,16 @@ static bool find_place(struct walk *walk, const struct found_rule *found, enum u
 }
 
 static enum step step_by_rule(struct walk *walk, const struct found_rule *found) {
+    const struct unwind_machine *machine = walk->machine;
     uint64_t cfa, return_address, fp, base;
     if (found->rule->place_kinds[UNWIND_COLUMN_RETURN] == UNWIND_PLACE_UNDEFINED) return STEP_OUTERMOST;
     if (!find_cfa(walk, found, &cfa) || cfa < sp_of(walk)) return STEP_LOST;
-    if (!find_place(walk, found, UNWIND_COLUMN_RETURN, cfa, &return_address)) return STEP_LOST;
-    bool is_fp_known = find_place(walk, found, UNWIND_COLUMN_FP, cfa, &fp);
-    bool is_base_known = find_place(walk, found, UNWIND_COLUMN_BASE, cfa, &base);
+    if (!find_place(walk, found, UNWIND_COLUMN_RETURN, machine->return_address, cfa, &return_address)) return STEP_LOST;
+    bool is_fp_known = find_place(walk, found, UNWIND_COLUMN_FP, machine->fp, cfa, &fp);
+    bool is_base_known = find_place(walk, found, UNWIND_COLUMN_BASE, machine->base, cfa, &base);
     forget_registers(walk);
-    if (is_fp_known) set_register(walk, walk->machine->fp, fp);
-    if (is_base_known) set_register(walk, walk->machine->base, base);
+    if (is_fp_known) set_register(walk, machine->fp, fp);
+    if (is_base_known) set_register(walk, machine->base, base);
     return enter_caller(walk, cfa, return_address);
 }
 
