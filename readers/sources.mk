@@ -6,7 +6,7 @@ readers_sources := \
     readers/collapsed/collapsed_stacks.c readers/collapsed/collapsed_threads.c readers/collapsed/collapsed_unit.c \
     readers/filter.c readers/filter_profile.c readers/input/foreign.c readers/input/input.c readers/input/input_archive.c readers/input/input_decoder.c \
     readers/input/input_file.c readers/input/input_folder.c readers/input/input_gzip.c readers/input/input_json_slabs.c readers/input/input_lone_file.c \
-    readers/input/input_log.c readers/input/input_members.c readers/input/input_utf16.c readers/input/input_wrapper.c readers/input/input_xz.c \
+    readers/input/input_log.c readers/input/input_members.c readers/input/input_pages.c readers/input/input_utf16.c readers/input/input_wrapper.c readers/input/input_xz.c \
     readers/input/pprof_shape.c readers/input/scan.c \
     readers/perf/perf_activity.c readers/perf/perf_addresses.c readers/perf/perf_callers.c \
     readers/perf/perf_deferred.c readers/perf/perf_events.c readers/perf/perf_filter.c \

@@ -148,8 +148,12 @@ void input_consume(struct input *input, size_t bytes_count) {
     }
     if (input->whole) input->whole->parts_done_bytes += bytes_count;
     report_progress(input);
-    uint64_t released = input->held_offset < input->offset ? input->held_offset : input->offset;
-    if (input->source.release) input->source.release(input->source.context, released);
+    uint64_t needed_offset = input->held_offset < input->offset ? input->held_offset : input->offset;
+    if (input->source.release) input->source.release(input->source.context, needed_offset, input->offset);
+}
+
+void input_make_ahead(struct input *input) {
+    if (input->source.make_ahead) input->source.make_ahead(input->source.context);
 }
 
 bool input_skip(struct input *input, uint64_t bytes_count) {

@@ -82,6 +82,9 @@ void input_consume(struct input *input, size_t bytes_count);
  * before. */
 bool input_skip(struct input *input, uint64_t bytes_count);
 
+/* Makes another thread map the pages of a large file before they are read, until the input is closed. */
+void input_make_ahead(struct input *input);
+
 /* Keeps the memory of bytes from this offset on, although they are consumed: bytes of input_at_hand that are still to
  * be read. Replaces the offset of the previous call; UINT64_MAX keeps nothing. */
 void input_hold(struct input *input, uint64_t offset);

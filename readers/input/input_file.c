@@ -1,3 +1,4 @@
+#include "input_pages.h"
 #include "input_source.h"
 
 #include <errno.h>
@@ -15,8 +16,10 @@ enum {
     /* Pages of a map are released in runs of this size. Each release interrupts the processors on which other threads
      * of the program run. */
     RUN_BYTES = 1024 * 1024,
-    READ_BYTES = 256 * 1024,     /* most bytes read from a pipe at a time */
-    SMALL_FILE_BYTES = 64 * 1024 /* files up to this size are read, since threads that map and unmap block each other */
+    READ_BYTES = 256 * 1024, /* most bytes read from a pipe at a time */
+    SMALL_FILE_BYTES =
+        64 * 1024, /* files up to this size are read, since threads that map and unmap block each other */
+    AHEAD_FILE_BYTES = 16 * 1024 * 1024 /* smaller maps are read before a thread could help */
 };
 
 /* An open file. All bytes of a regular file are available in `whole`. Other files are read in blocks. */
@@ -26,11 +29,12 @@ struct input_file {
     int descriptor;          /* -1 while not open */
     bool is_standard_input;
     struct stat status;
-    char *buffer;          /* the bytes of a small file, or of a block */
-    struct text map;       /* page-aligned; empty if the file is not mapped */
-    struct text whole;     /* part of `buffer` or `map` */
-    uint64_t offset;       /* where the next read begins in `whole` */
-    size_t released_bytes; /* from the start of the map */
+    char *buffer;             /* the bytes of a small file, or of a block */
+    struct text map;          /* page-aligned; empty if the file is not mapped */
+    struct text whole;        /* part of `buffer` or `map` */
+    uint64_t offset;          /* where the next read begins in `whole` */
+    size_t released_bytes;    /* from the start of the map */
+    struct input_pages pages; /* running if the pages of the map are made ahead */
 };
 
 static void wait_until_readable(int descriptor) {
@@ -59,10 +63,13 @@ static struct text read_whole(void *context) {
     return bytes;
 }
 
+static size_t map_offset(const struct input_file *file, uint64_t offset) {
+    return (size_t)(file->whole.bytes - file->map.bytes) + (size_t)offset;
+}
+
 /* Returns the end of the last run of pages that lies before the offset, from the start of the map. */
 static size_t end_of_run(const struct input_file *file, uint64_t offset) {
-    size_t map_offset = (size_t)(file->whole.bytes - file->map.bytes) + (size_t)offset;
-    return map_offset / RUN_BYTES * RUN_BYTES;
+    return map_offset(file, offset) / RUN_BYTES * RUN_BYTES;
 }
 
 /* Pages that are needed again must be released again later. */
@@ -74,9 +81,18 @@ static void seek_whole(void *context, uint64_t offset) {
     if (end < file->released_bytes) file->released_bytes = end;
 }
 
-static void release_pages(void *context, uint64_t offset) {
+static void make_pages_ahead(void *context) {
     struct input_file *file = context;
-    size_t end = end_of_run(file, offset);
+    if (file->map.bytes_count >= AHEAD_FILE_BYTES && !file->pages.is_running)
+        input_pages_start(&file->pages, file->map);
+}
+
+static void release_pages(void *context, uint64_t needed_offset, uint64_t offset) {
+    struct input_file *file = context;
+    if (file->pages.is_running &&
+        input_pages_move(&file->pages, map_offset(file, offset), map_offset(file, needed_offset)))
+        return;
+    size_t end = end_of_run(file, needed_offset);
     if (end <= file->released_bytes) return;
     /* madvise takes a pointer to non-const bytes, but the bytes stay readable and unchanged. */
     madvise((void *)(uintptr_t)(file->map.bytes + file->released_bytes), end - file->released_bytes, MADV_DONTNEED);
@@ -91,6 +107,7 @@ static void close_descriptor(struct input_file *file) {
 static void close_file(void *context) {
     struct input_file *file = context;
     close_descriptor(file);
+    input_pages_end(&file->pages);
     if (file->map.bytes_count) munmap((void *)(uintptr_t)file->map.bytes, file->map.bytes_count);
     memory_free(file->buffer);
     free(file);
@@ -130,7 +147,10 @@ static bool take_whole(struct input_file *file, const struct stat *status, struc
     file->whole = text_from(file->whole, (uint64_t)start < file_bytes ? (size_t)start : file_bytes);
     source->read = read_whole;
     source->seek = seek_whole;
-    if (file->map.bytes_count) source->release = release_pages;
+    if (file->map.bytes_count) {
+        source->release = release_pages;
+        source->make_ahead = make_pages_ahead;
+    }
     source->total_bytes = file->whole.bytes_count;
     source->window_bytes = WINDOW_BYTES;
     return true;

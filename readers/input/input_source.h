@@ -17,8 +17,12 @@ struct input_source {
     /* Makes the next read begin at that byte, at most total_bytes. NULL if the source can only be read forwards. */
     void (*seek)(void *context, uint64_t offset);
 
-    /* Tells the source that the bytes before `offset` are not needed any more, unless a seek follows. */
-    void (*release)(void *context, uint64_t offset);
+    /* Tells the source that bytes are read at `offset` now, and that those before `needed_offset` are not needed any
+     * more, unless a seek follows. */
+    void (*release)(void *context, uint64_t needed_offset, uint64_t offset);
+
+    /* From now on, another thread makes bytes ready before they are read. */
+    void (*make_ahead)(void *context);
 
     void (*close)(void *context);
 

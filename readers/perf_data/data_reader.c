@@ -11,6 +11,7 @@ static void run(struct input *input, struct profile *profile, const struct reade
     struct perf_addresses addresses;
     perf_recording_init(&recording, profile, options);
     perf_addresses_init(&addresses, &recording, input, options);
+    if (options->job_count > 1) input_make_ahead(input);
     data_parse(input, perf_records_sink(&recording), &recording.tallies, profile->failure);
     if (!failure_is_set(profile->failure)) perf_finish(&recording, options);
     perf_addresses_fini(&addresses);

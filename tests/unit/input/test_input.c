@@ -316,23 +316,57 @@ static size_t resident_bytes(void) {
     return strtoul(strchr(line, ' '), NULL, 10) * (size_t)sysconf(_SC_PAGESIZE);
 }
 
-TEST(test_big_file_costs_little_memory) {
-    enum { MEGA = 1024 * 1024, FILE_BYTES = 96 * MEGA, COST_BYTES_MAX = 20 * MEGA };
+/* Opens a file of zeros of that size, whose pages another thread may map. */
+static struct input *open_zeros(size_t file_bytes, bool makes_ahead, struct failure *failure) {
     const char *path = write_file(TEXT(""));
-    assert_int_equal(truncate(path, FILE_BYTES), 0);
+    assert_int_equal(truncate(path, (off_t)file_bytes), 0);
+    struct input *input = input_open(path, failure);
+    assert_non_null(input);
+    if (makes_ahead) input_make_ahead(input);
+    return input;
+}
+
+static void assert_costs_little_memory(bool makes_ahead, size_t cost_bytes_max) {
+    enum { MEGA = 1024 * 1024, FILE_BYTES = 160 * MEGA };
     struct failure failure = {0};
     size_t before_bytes = resident_bytes();
-    struct input *input = input_open(path, &failure);
-    assert_non_null(input);
+    struct input *input = open_zeros(FILE_BYTES, makes_ahead, &failure);
     uint64_t sum = 0;
     for (struct text window; (window = input_peek(input, 3 * MEGA)).bytes_count;) {
         for (size_t i = 0; i < window.bytes_count; i += 1024) sum += (unsigned char)window.bytes[i];
         input_consume(input, window.bytes_count);
-        assert_true(resident_bytes() < before_bytes + COST_BYTES_MAX);
+        assert_true(resident_bytes() < before_bytes + cost_bytes_max);
     }
     assert_int_equal(sum, 0);
     assert_int_equal(input_offset(input), FILE_BYTES);
     input_close(input);
+}
+
+TEST(test_big_file_costs_little_memory) {
+    enum { MEGA = 1024 * 1024 };
+    assert_costs_little_memory(false, 20 * MEGA);
+    assert_costs_little_memory(true, 80 * MEGA);
+}
+
+/* The thread follows a reader that goes to the end and back, and ends with the input at any place. */
+TEST(test_pages_are_made_where_the_file_is_read) {
+    enum { MEGA = 1024 * 1024, FILE_BYTES = 64 * MEGA };
+    static const uint64_t places[] = {FILE_BYTES - 1, 0, 40 * MEGA, 20 * MEGA, FILE_BYTES};
+    struct failure failure = {0};
+    struct input *input = open_zeros(FILE_BYTES, true, &failure);
+    for (size_t i = 0; i < sizeof places / sizeof *places; i++) {
+        input_seek(input, places[i]);
+        for (uint64_t end = places[i] + 4 * MEGA; input_offset(input) < end;) {
+            struct text window = input_peek(input, MEGA);
+            if (!window.bytes_count) break;
+            assert_int_equal(window.bytes[0], 0);
+            input_consume(input, MEGA / 2);
+        }
+        uint64_t read_end = places[i] + 4 * MEGA;
+        assert_int_equal(input_offset(input), read_end < FILE_BYTES ? read_end : FILE_BYTES);
+    }
+    input_close(input);
+    assert_false(failure_is_set(&failure));
 }
 
 TEST(test_pipes) {
