@@ -124,18 +124,10 @@ static void choose_output(struct options *options, struct failure *failure) {
 static void check_report(const struct options *options, struct failure *failure) {
     if (!options->report_path) return;
     const char *output_path = options->convert.output_path;
-    struct file_identity report = file_identity_of(options->report_path, STDOUT_FILENO);
-    bool is_output = strcmp(options->report_path, output_path) == 0 ||
-                     file_identity_is_same(report, file_identity_of(output_path, STDOUT_FILENO));
-    if (is_output)
+    if (file_identity_is_one(options->report_path, output_path, STDOUT_FILENO))
         failure_set(failure, FAILURE_USAGE, "the report and the profile cannot both go to %s",
                     strcmp(output_path, "-") == 0 ? "standard output" : output_path);
-    for (size_t i = 0; i < options->inputs.count; i++) {
-        const char *input_path = options->inputs.values[i];
-        if (file_identity_is_same(report, file_identity_of(input_path, STDIN_FILENO)))
-            failure_set(failure, FAILURE_USAGE, "%s is both the input and the report: name another report",
-                        report_path_name(input_path));
-    }
+    for (size_t i = 0; i < options->inputs.count; i++) options_keep_input(options, options->inputs.values[i], failure);
 }
 
 static void check_sources(const struct options *options, struct failure *failure) {
@@ -197,10 +189,7 @@ static void check_batch(const struct options *options, struct failure *failure) 
         if (strcmp(input, "-") == 0)
             failure_set(failure, FAILURE_USAGE,
                         "a batch cannot name the profile of standard input: convert it alone, with --output FILE");
-        for (size_t j = 0; j < WRITTEN_COUNT; j++)
-            if (file_identity_is_one(input, written[j], STDOUT_FILENO))
-                failure_set(failure, FAILURE_USAGE, "%s is an input and would be overwritten: name another file",
-                            input);
+        options_keep_input(options, input, failure);
     }
 }
 

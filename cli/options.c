@@ -2,6 +2,10 @@
 
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
+
+#include "libconvert/file_identity.h"
+#include "libconvert/report.h"
 
 /* ---- Names of choices, in the order of their enumerations. ---- */
 
@@ -358,6 +362,16 @@ void options_read(struct options *options, enum command_bit command, command_nam
         failure_set(failure, FAILURE_USAGE, "--event list is an option of its own: gecko-convert --event list FILE");
     if (options->action == OPTIONS_RUN && !options->inputs.count && command != RECORD)
         failure_set(failure, FAILURE_USAGE, "no input: name a file, or - for standard input");
+}
+
+void options_keep_input(const struct options *options, const char *path, struct failure *failure) {
+    const char *written[] = {options->convert.output_path, options->output_archive, options->report_path,
+                             options->junit_path, options->trace_path};
+    struct file_identity input = file_identity_of(path, STDIN_FILENO);
+    for (size_t i = 0; i < sizeof written / sizeof *written; i++)
+        if (written[i] && file_identity_is_same(input, file_identity_of(written[i], STDOUT_FILENO)))
+            failure_set(failure, FAILURE_USAGE, "%s is an input and would be overwritten: name another file",
+                        report_path_name(path));
 }
 
 void options_fini(struct options *options) {

@@ -113,6 +113,9 @@ static inline bool options_are_batch(const struct options *options) {
     return options->output_dir || options->output_archive;
 }
 
+/* Refuses an input that is also one of the files that the options name for output (FAILURE_USAGE). */
+void options_keep_input(const struct options *options, const char *path, struct failure *failure);
+
 /* Reads the arguments of the command into `options`, which must be zeroed except for defaults. Failures are
  * FAILURE_USAGE or FAILURE_MEMORY. After --help or --version, the rest is ignored. Call options_fini in any case. */
 void options_read(struct options *options, enum command_bit command, command_namer *name_command, int argument_count,

@@ -21,7 +21,9 @@ struct file_identity file_identity_of(const char *path, int standard_fd) {
     bool is_standard = strcmp(path, "-") == 0;
     if ((is_standard ? fstat(standard_fd, &status) : stat(path, &status)) != 0)
         return is_standard || errno != ENOENT ? (struct file_identity){0} : identity_in_folder(path);
-    return (struct file_identity){.is_known = S_ISREG(status.st_mode), .device = status.st_dev, .inode = status.st_ino};
+    return (struct file_identity){.is_known = S_ISREG(status.st_mode) || S_ISDIR(status.st_mode),
+                                  .device = status.st_dev,
+                                  .inode = status.st_ino};
 }
 
 bool file_identity_is_same(struct file_identity a, struct file_identity b) {

@@ -6,7 +6,7 @@
 #include "libconvert/base/text.h"
 
 struct file_identity {
-    bool is_known; /* false: it is not a regular file (a pipe, a device, a folder), or cannot be examined */
+    bool is_known; /* false: it is no regular file and no folder (a pipe, a device), or cannot be examined */
     dev_t device;
     ino_t inode;      /* inode of the file, or of its folder if the file does not exist yet */
     struct text name; /* the last part of the path if the file does not exist yet; otherwise empty */

@@ -7,7 +7,6 @@
 #include "diff_json.h"
 #include "diff_text.h"
 #include "difference.h"
-#include "libconvert/file_identity.h"
 #include "writer/sink.h"
 
 enum { TOP_COUNT_DEFAULT = 20 };
@@ -106,15 +105,6 @@ static void print_missing_names(const struct runs *runs) {
 
 /* ---- The command. ---- */
 
-static void check_written(const struct runs *runs, const struct options *options, struct failure *failure) {
-    const char *written[] = {options->convert.output_path, options->junit_path};
-    for (size_t i = 0; i < runs_count(runs); i++)
-        for (size_t j = 0; j < sizeof written / sizeof *written; j++)
-            if (file_identity_is_one(runs->all[i].path, written[j], STDIN_FILENO))
-                failure_set(failure, FAILURE_USAGE, "%s is an input and would be overwritten: name another file",
-                            report_path_name(runs->all[i].path));
-}
-
 static int refuse(const struct runs *runs, const struct failure *failure) {
     if (!runs->failed_path) return command_refuse(&command_diff, failure);
     struct command_output output = {.command = &command_diff};
@@ -135,7 +125,7 @@ static int diff(struct options *options) {
     }
     runs_read(&runs, options, &gate.globs);
     failure = &runs.failure;
-    if (!failure_is_set(failure)) check_written(&runs, options, failure);
+    for (size_t i = 0; i < runs_count(&runs); i++) options_keep_input(options, runs.all[i].path, failure);
     comparison_init(&comparison, &runs, options->per, failure);
     if (!failure_is_set(failure)) gate_judge(&gate, &comparison);
     if (!options->is_quiet && !failure_is_set(failure)) {

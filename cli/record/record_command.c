@@ -62,7 +62,10 @@ static void check_target(const struct options *options, struct failure *failure)
         failure_set(failure, FAILURE_USAGE, "--iterations is for a command");
 }
 
+/* A command without a slash is searched for in PATH. */
 static void check_output(const struct options *options, struct failure *failure) {
+    const char *program = options->inputs.count ? options->inputs.values[0] : "";
+    if (strchr(program, '/')) options_keep_input(options, program, failure);
     if (options->trace_path && strcmp(options->trace_path, "-") == 0)
         failure_set(failure, FAILURE_USAGE, "--trace -: the profile is made of the recording, which needs a file");
     const char *option = options->convert.format ? "format" : options->convert.is_strict ? "strict" : NULL;
