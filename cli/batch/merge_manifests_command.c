@@ -359,5 +359,14 @@ static int merge_manifests(struct options *options) {
     return exit_code;
 }
 
-const struct command command_merge_manifests = {
-    .name = "merge-manifests", .bit = MERGE_MANIFESTS, .usage = usage, .notes = notes, .run = merge_manifests};
+/* A report of several shards cannot be merged again, so it must not replace that of one. */
+static void complete(struct options *options, struct failure *failure) {
+    for (size_t i = 0; i < options->inputs.count; i++) options_keep_input(options, options->inputs.values[i], failure);
+}
+
+const struct command command_merge_manifests = {.name = "merge-manifests",
+                                                .bit = MERGE_MANIFESTS,
+                                                .usage = usage,
+                                                .notes = notes,
+                                                .complete = complete,
+                                                .run = merge_manifests};
