@@ -65,7 +65,7 @@ static void print_totals(struct batch_plan *plan, uint64_t duration_ns) {
     if (plan->shard.count) report_append(&text, "shard %u of %u: ", plan->shard.number, plan->shard.count);
     manifest_append_counts(&text, totals);
     uint64_t centiseconds = duration_ns / NS_PER_CENTISECOND;
-    report_append(&text, "; read ");
+    report_append(&text, "; inputs of ");
     report_append_bytes(&text, (uint64_t)totals[TOTAL_BYTES_READ]);
     report_append(&text, ", wrote ");
     report_append_bytes(&text, (uint64_t)totals[TOTAL_BYTES_WRITTEN]);
