@@ -35,7 +35,14 @@ static void refuse_option(const struct input_loader *loader, const char *name, b
                     loader->reader->title);
 }
 
-/* Refuses options that do nothing for an input of this format. */
+static void note_option(const struct input_loader *loader, const char *name, bool is_useless) {
+    char cause[256];
+    snprintf(cause, sizeof cause, "--%s has no effect on this input, read as %s", name, loader->reader->title);
+    ledger_enter(&loader->profile->ledger, LEDGER_VALUES, LEDGER_NOTED, text_of(cause), is_useless, NULL);
+}
+
+/* Refuses or notes options that do nothing for an input of this format. Those that are noted suit inputs of one kind
+ * among others of a batch. */
 static void check_options(const struct input_loader *loader, const struct filter *filter) {
     const struct gecko_convert_options *options = loader->options;
     const struct reader *reader = loader->reader;
@@ -43,9 +50,13 @@ static void check_options(const struct input_loader *loader, const struct filter
         refuse_option(loader, filter_name(kind), filter_has(filter, kind) && !(reader->filter_kinds >> kind & 1));
     refuse_option(loader, "off-cpu", options->off_cpu != GECKO_CONVERT_OFF_CPU_AUTO && !reader->is_of_perf);
     refuse_option(loader, "per-cpu", options->is_per_cpu && !reader->is_of_perf);
-    /* The map can be of another of several inputs. */
-    bool has_maps = options->perf_map_count && !options->more_input_count;
-    refuse_option(loader, "perf-map", has_maps && !reader->takes_perf_maps);
+    if (options->more_input_count) return; /* the other options may be for another input */
+    refuse_option(loader, "perf-map", options->perf_map_count && !reader->takes_perf_maps);
+    note_option(loader, "weight", options->weight && !reader->is_of_perf);
+    bool is_collapsed = reader == &reader_collapsed;
+    note_option(loader, "root", options->root && !is_collapsed);
+    note_option(loader, "weight-unit", options->weight_unit && !is_collapsed);
+    note_option(loader, "interval", options->sample_interval_ns && !is_collapsed);
 }
 
 static void read_filtered(struct input_loader *loader, struct input *input, struct profile *profile,

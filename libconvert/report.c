@@ -270,7 +270,7 @@ void report_append_advice(const struct gecko_convert_result *result, struct repo
         if (advice && result->cut_stack_share > 0) {
             append_share(result->cut_stack_share, text);
             report_append(text, " of the stacks end early: %s", advice);
-        } else if (note_after(entry, FILTER_UNUSED_CAUSE) || note_after(entry, SHARED_TRACKS_CAUSE)) {
+        } else if (note_after(entry, "--")) { /* an option without effect */
             report_append(text, "%s", entry->cause);
         } else {
             continue;
