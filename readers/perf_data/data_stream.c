@@ -173,6 +173,10 @@ static bool read_record(struct data_stream *stream) {
     uint64_t offset = stream->start + input_offset(input);
     struct text bytes = input_peek(input, RECORD_HEAD_BYTES);
     if (!bytes.bytes_count) return false;
+    if (text_starts_with(bytes, TEXT("PERFILE2"))) {
+        data_tally(stream->parser, TALLY_NEXT_RECORDING, 1, offset);
+        return false;
+    }
     size_t size_bytes = bytes.bytes_count < RECORD_HEAD_BYTES ? 0 : size_of_record(bytes);
     if (bytes.bytes_count < size_bytes) bytes = input_peek(input, size_bytes);
     struct data_record record;
