@@ -24,6 +24,7 @@
 #include "options_check.h"
 #include "parallel_loader.h"
 #include "product_name.h"
+#include "readers/filter.h"
 #include "report.h"
 #include "result.h"
 #include "writer/emitter.h"
@@ -211,6 +212,19 @@ static void take_part(void *context, size_t number) {
     if (!failure_is_set(loader->profile->failure)) merge_take_tables(&conversion->merge, &conversion->profile);
 }
 
+/* Cuts what was merged to the given times, since each input begins at another time. Runs have no common timeline. */
+static void cut_times(struct conversion *conversion) {
+    const struct gecko_convert_options *options = conversion->options;
+    struct filter filter;
+    filter_init(&filter, options->filters, options->filter_count, &conversion->failure);
+    filter_select(&filter, FILTER_KINDS_OF_TIMES);
+    if (filter.kinds && conversion->merge.runs)
+        failure_set(&conversion->failure, FAILURE_USAGE, "--time: runs are merged whole");
+    if (filter_awaits_markers(&filter)) filter_find_ranges(&filter, &conversion->profile);
+    if (filter.kinds && !failure_is_set(&conversion->failure)) filter_profile(&filter, &conversion->profile);
+    filter_fini(&filter);
+}
+
 static void read_parts(struct conversion *conversion) {
     struct failure *failure = &conversion->failure;
     struct merge *merge = &conversion->merge;
@@ -223,6 +237,7 @@ static void read_parts(struct conversion *conversion) {
     if (failure_is_set(failure)) return;
     for (size_t i = 0; i < conversion->loader_count; i++) describe_part(conversion, i);
     merge_run(merge, &conversion->profile);
+    if (!failure_is_set(failure)) cut_times(conversion);
     check_content(conversion);
 }
 

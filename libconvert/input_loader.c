@@ -10,6 +10,7 @@
 #include "libconvert/profile/rooted_waits.h"
 #include "libconvert/symbols/symbolize.h"
 #include "readers/filter.h"
+#include "report.h"
 #include "writer/emitter.h"
 
 enum { BLOCK_BYTES = 256 * 1024 /* how much of an input in memory, or from a read function, is passed on at a time */ };
@@ -41,16 +42,22 @@ static void note_option(const struct input_loader *loader, const char *name, boo
     ledger_enter(&loader->profile->ledger, LEDGER_VALUES, LEDGER_NOTED, text_of(cause), is_useless, NULL);
 }
 
-/* Refuses or notes options that do nothing for an input of this format. Those that are noted suit inputs of one kind
- * among others of a batch. */
+/* Refuses or notes options that do nothing for an input of this format. Those that are noted suit one of several
+ * inputs. What an input without times has in a part of the recording is unknown. */
 static void check_options(const struct input_loader *loader, const struct filter *filter) {
     const struct gecko_convert_options *options = loader->options;
     const struct reader *reader = loader->reader;
-    for (unsigned kind = 0; kind < FILTER_KIND_COUNT; kind++)
-        refuse_option(loader, filter_name(kind), filter_has(filter, kind) && !(reader->filter_kinds >> kind & 1));
+    bool is_alone = !options->more_input_count;
+    for (unsigned kind = 0; kind < FILTER_KIND_COUNT; kind++) {
+        bool is_useless = filter_has(filter, kind) && !(reader->filter_kinds >> kind & 1);
+        if (is_alone || kind == GECKO_CONVERT_FILTER_TIME)
+            refuse_option(loader, filter_name(kind), is_useless);
+        else
+            note_option(loader, filter_name(kind), is_useless);
+    }
+    if (!is_alone) return; /* the other options may be for another input */
     refuse_option(loader, "off-cpu", options->off_cpu != GECKO_CONVERT_OFF_CPU_AUTO && !reader->is_of_perf);
     refuse_option(loader, "per-cpu", options->is_per_cpu && !reader->is_of_perf);
-    if (options->more_input_count) return; /* the other options may be for another input */
     refuse_option(loader, "perf-map", options->perf_map_count && !reader->takes_perf_maps);
     note_option(loader, "weight", options->weight && !reader->is_of_perf);
     bool is_collapsed = reader == &reader_collapsed;
@@ -103,6 +110,8 @@ static void read_trace(struct input_loader *loader, struct input *input) {
     if (failure_is_set(failure)) return;
     filter_init(&filter, loader->options->filters, loader->options->filter_count, failure);
     check_options(loader, &filter);
+    if (loader->options->more_input_count)
+        filter_select(&filter, loader->reader->filter_kinds & ~(unsigned)FILTER_KINDS_OF_TIMES);
     if (!failure_is_set(failure) && filter_awaits_markers(&filter)) learn_ranges(loader, &filter);
     if (!failure_is_set(failure)) read_filtered(loader, input, loader->profile, &filter);
     filter_fini(&filter);
@@ -110,18 +119,24 @@ static void read_trace(struct input_loader *loader, struct input *input) {
 
 /* Decides which failure of reading to report. A reader treats an input that fails like one that ends, so a failure of
  * the input takes precedence over one of the reader. Messages of inputs have the input's name; a reader's message gets
- * it here unless it has a place. */
+ * it here. If there is only one input, whoever prints the place of a failure adds the name. */
 static void resolve_failure(const struct input_loader *loader) {
     struct failure *failure = loader->profile->failure;
+    bool is_alone = !loader->options->more_input_count;
+    struct report_text place = {.bytes_count = 0};
     if (failure_is_set(&loader->input_failure)) {
         *failure = loader->input_failure;
         return;
     }
-    if (!failure_is_set(failure) || failure->has_position || failure->code == FAILURE_MEMORY) return;
+    if (!failure_is_set(failure) || (failure->has_position && is_alone) || failure->code == FAILURE_MEMORY) return;
     if (text_starts_with(text_of(failure->message), text_of(loader->name))) return;
     struct failure nameless = *failure;
+    if (failure->has_position)
+        report_append_place(&place, loader->name, nameless.position.line, nameless.position.offset);
+    else
+        report_append(&place, "%s: ", loader->name);
     failure_clear(failure);
-    failure_set(failure, nameless.code, "%s: %s", loader->name, nameless.message);
+    failure_set(failure, nameless.code, "%s%s", place.bytes, nameless.message);
 }
 
 /* Returns the next bytes from the caller's read function; empty at the end and after a failure (latched). */

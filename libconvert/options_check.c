@@ -159,8 +159,6 @@ void options_check_folders(const struct gecko_convert_options *options, struct f
 void options_check_filters(const struct gecko_convert_options *options, struct failure *failure) {
     struct filter filter;
     filter_init(&filter, options->filters, options->filter_count, failure);
-    if (options->more_input_count && filter_has(&filter, GECKO_CONVERT_FILTER_TIME))
-        failure_set(failure, FAILURE_USAGE, "--time is for a single input: several inputs begin at different times");
     filter_fini(&filter);
 }
 

@@ -181,6 +181,14 @@ void filter_init(struct filter *filter, const struct gecko_convert_filter *filte
     }
 }
 
+void filter_select(struct filter *filter, unsigned wanted) {
+    uint32_t kept_count = 0;
+    COLUMN_EACH(const struct filter_term, term, &filter->terms)
+        if (wanted >> term->kind & 1) *(struct filter_term *)column_at(&filter->terms, kept_count++) = *term;
+    filter->terms.count = kept_count;
+    filter->kinds &= wanted;
+}
+
 void filter_fini(struct filter *filter) { COLUMNS_FINI(&filter->terms, &filter->times); }
 
 /* ---- Times that are kept. ---- */

@@ -49,6 +49,11 @@ void filter_init(struct filter *filter, const struct gecko_convert_filter *filte
                  struct failure *failure);
 void filter_fini(struct filter *filter);
 
+enum { FILTER_KINDS_OF_TIMES = 1 << GECKO_CONVERT_FILTER_TIME };
+
+/* Drops the filters of other kinds than these bits. */
+void filter_select(struct filter *filter, unsigned wanted);
+
 /* Returns whether filters of the kind were given. */
 static inline bool filter_has(const struct filter *filter, enum gecko_convert_filter_kind kind) {
     return filter->kinds >> kind & 1;
