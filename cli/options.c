@@ -168,7 +168,7 @@ static const struct option known_options[] = {
      .choices = off_cpu_name, .json_key = "off_cpu",
      .help = "samples of the time in which threads did not run: if a perf recording\n"
              "tells it (auto, the default), no, or only these"},
-    {OPTION("per-cpu", CONVERT | VIEW, OPTION_FLAG, convert.is_per_cpu), .json_key = "per_cpu",
+    {OPTION("per-cpu", CONVERT | VIEW | RECORD, OPTION_FLAG, convert.is_per_cpu), .json_key = "per_cpu",
      .help = "also show what ran on each processor, as perf recordings tell it"},
     {OPTION("root", CONVERT | VIEW | DIFF | MERGE, OPTION_CHOICE, convert.root), .choices = root_name,
      .json_key = "root",

@@ -47,6 +47,12 @@ static void parse_duration(struct options *options, struct failure *failure) {
         failure_set(failure, FAILURE_USAGE, "--duration: '%s' is not a number of seconds above 0", options->duration);
 }
 
+/* Returns whether an option is for a recording by the kernel. */
+static bool needs_kernel(const struct options *options) {
+    return options->recorded_events.count || options->trace_path || options->convert.is_per_cpu ||
+           options->convert.off_cpu != GECKO_CONVERT_OFF_CPU_AUTO;
+}
+
 static void check_target(const struct options *options, struct failure *failure) {
     int count = (options->inputs.count > 0) + (options->recorded_pids.count > 0) + options->is_system_wide;
     if (!count) failure_set(failure, FAILURE_USAGE, "nothing to record: name a command, --pid PID or --all");
@@ -56,8 +62,9 @@ static void check_target(const struct options *options, struct failure *failure)
     bool is_by_recorder = options->recorder_choice == WITH_RECORDER;
     if (is_by_recorder && !options->inputs.count)
         failure_set(failure, FAILURE_USAGE, "--with recorder is for a command: what runs already cannot be preloaded");
-    if (is_by_recorder && (options->recorded_events.count || options->trace_path))
-        failure_set(failure, FAILURE_USAGE, "--event and --trace are for recording by the kernel");
+    if (is_by_recorder && needs_kernel(options))
+        failure_set(failure, FAILURE_USAGE,
+                    "--event, --off-cpu, --per-cpu and --trace are for recording by the kernel");
     if (options->iteration_count > 1 && !options->inputs.count)
         failure_set(failure, FAILURE_USAGE, "--iterations is for a command");
 }
@@ -100,7 +107,7 @@ static void complete(struct options *options, struct failure *failure) {
 static bool may_preload(const struct record *record) {
     const struct options *options = record->options;
     return options->inputs.count && record->recording.permission_advice && options->recorder_choice == WITH_AUTO &&
-           !options->recorded_events.count && !options->trace_path;
+           !needs_kernel(options);
 }
 
 static bool begin_by_kernel(struct record *record) {

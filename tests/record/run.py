@@ -1075,6 +1075,20 @@ def events_of_the_program_are_in_the_profile(folder):
     check(sorted(os.listdir(folder)) == ["app", "p.json"], f"left: {os.listdir(folder)}")
 
 
+def options_for_samples_spare_events_of_the_program(folder):
+    build_linked_program(folder)
+    for options in (["-e", "cpu-clock,page-faults=markers"], ["--off-cpu", "no"], ["--cpu", "0-1023"], ["--time", "0-"],
+                    ["--per-cpu"]):
+        ended = record("-o", "p.json", *options, "./app", cwd=folder)
+        check(ended.returncode == 0, ended.stderr)
+        profile = profile_of(folder / "p.json")
+        names = profile["shared"]["stringArray"]
+        requests = sum(names[name] == "request" for thread in profile["threads"] for name in thread["markers"]["name"])
+        check(requests == 8, f"{options}: {requests} requests in place of 8: {ended.stderr}")
+        processors = any(thread["processName"] == "Processors" for thread in profile["threads"])
+        check(processors == (options == ["--per-cpu"]), f"{options}: processors: {processors}")
+
+
 def a_signal_while_the_profile_is_made_leaves_nothing(folder):
     build_linked_program(folder)
     os.mkfifo(folder / "p.json")  # nobody reads it, so that making the profile takes for ever
@@ -1305,7 +1319,8 @@ CASES = [shares_are_right, shares_of_languages_are_right, trace_is_read_by_other
          progress_is_shown_of_what_runs, the_end_of_a_terminal_ends_the_program,
          signals_are_passed_on, a_program_that_does_not_end_is_left,
          the_recorder_takes_the_place_of_a_kernel_that_refuses, the_recorder_samples_if_it_is_to,
-         events_of_the_program_are_in_the_profile, a_signal_while_the_profile_is_made_leaves_nothing,
+         events_of_the_program_are_in_the_profile, options_for_samples_spare_events_of_the_program,
+         a_signal_while_the_profile_is_made_leaves_nothing,
          what_a_killed_recording_left_is_removed_by_the_next, the_profile_is_viewed,
          other_users_record_their_programs, programs_with_more_rights_are_told_of,
          containers_are_told_of, little_memory_or_few_files_are_told_of,
