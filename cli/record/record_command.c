@@ -49,7 +49,8 @@ static void parse_duration(struct options *options, struct failure *failure) {
 
 /* Returns whether an option is for a recording by the kernel. */
 static bool needs_kernel(const struct options *options) {
-    return options->recorded_events.count || options->trace_path || options->convert.is_per_cpu ||
+    return options->recorded_events.count || options->trace_path || options->perf_maps.count ||
+           options->filter_values[GECKO_CONVERT_FILTER_CPU].count || options->convert.is_per_cpu ||
            options->convert.off_cpu != GECKO_CONVERT_OFF_CPU_AUTO;
 }
 
@@ -64,7 +65,7 @@ static void check_target(const struct options *options, struct failure *failure)
         failure_set(failure, FAILURE_USAGE, "--with recorder is for a command: what runs already cannot be preloaded");
     if (is_by_recorder && needs_kernel(options))
         failure_set(failure, FAILURE_USAGE,
-                    "--event, --off-cpu, --per-cpu and --trace are for recording by the kernel");
+                    "--cpu, --event, --off-cpu, --per-cpu, --perf-map and --trace are for recording by the kernel");
     if (options->iteration_count > 1 && !options->inputs.count)
         failure_set(failure, FAILURE_USAGE, "--iterations is for a command");
 }

@@ -65,7 +65,8 @@ void record_file_rescue(const struct record *record, int exit_code) {
     char start[2048];
     const char *named = record->options->trace_path;
     size_t count = 0;
-    if (exit_code < FAILURE_IO) return;
+    bool is_useless = exit_code == FAILURE_INPUT && !record->recording.sample_count;
+    if (!exit_code || is_useless) return;
     errno = EEXIST;
     for (int i = 0; i < NAME_COUNT && !count && errno == EEXIST; i++) {
         snprintf(start, sizeof start, "%s/gecko-convert-%d-%d", temporary_folder(), (int)getpid(), i);

@@ -856,7 +856,8 @@ def what_was_recorded_until_the_disk_was_full_is_shown(folder):
 
 
 def a_recording_of_which_no_profile_can_be_made_is_kept(folder):
-    for options, code in (("-o", "/dev/full"), 3), (("-o", "p.json", "--max-memory", "1M"), 4):
+    for options, code in ((("-o", "/dev/full"), 3), (("-o", "p.json", "--max-memory", "1M"), 4),
+                          (("-o", "p.json", "--time", "@nothing"), 2), (("-o", "p.json", "--comm", "nothing"), 1)):
         ended = record(*options, mix, "100", cwd=folder, env={**os.environ, "TMPDIR": str(folder)})
         kept = re.search(r"the recording is kept: .* gecko-convert (\S+) -o FILE", ended.stderr)
         check(ended.returncode == code and kept, f"{options}: {ended}")
