@@ -47,10 +47,10 @@ void unwind_file_destroy(struct unwind_file *file);
  * that begins last before it counts. */
 bool unwind_file_address(const struct unwind_file *file, uint64_t file_offset, uint64_t *address);
 
-/* Finds the rule at an address that unwind_file_address returned, and the image that contains the rule's expressions.
- * Returns false if there is no rule. */
+/* Finds the rule at an address that unwind_file_address returned, the image that contains the rule's expressions, and
+ * whether a function starts there. Returns false if there is no rule. */
 bool unwind_file_find(struct unwind_file *file, uint64_t address, struct unwind_rule *rule,
-                      const struct unwind_image **image);
+                      const struct unwind_image **image, bool *is_start);
 
 /* Finds by how many bytes a stub of the linkage table at that address has moved sp since it was called. Supports x86-64
  * only. Returns false if there is no stub. */

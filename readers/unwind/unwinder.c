@@ -19,6 +19,7 @@ struct cached_rule {
     uint64_t address;
     const struct unwind_image *image; /* NULL: the address has no rule */
     struct unwind_rule rule;
+    bool is_start; /* the address is the first byte of a function */
 };
 
 struct unwinder {
@@ -185,7 +186,7 @@ static const struct cached_rule *find_rule(struct unwinder *unwinder, struct unw
     struct cached_rule *cached = &unwinder->cache[mixed >> (64 - CACHE_COUNT_LOG2)];
     if (cached->file == file && cached->address == address) return cached;
     *cached = (struct cached_rule){.file = file, .address = address};
-    if (!unwind_file_find(file, address, &cached->rule, &cached->image)) cached->image = NULL;
+    if (!unwind_file_find(file, address, &cached->rule, &cached->image, &cached->is_start)) cached->image = NULL;
     return cached;
 }
 
@@ -514,7 +515,11 @@ static enum step step_out(struct walk *walk) {
     const struct cached_rule *cached = find_rule(walk->unwinder, file, address);
     struct found_rule found = {.rule = &cached->rule, .image = cached->image, .slide = lookup - address};
     if (!cached->image || cached->rule.cfa_kind == UNWIND_CFA_UNKNOWN) return step_without_rule(walk, file, address);
-    return cached->rule.cfa_kind == UNWIND_CFA_SIGNAL ? step_by_signal(walk) : step_by_rule(walk, &found);
+    if (cached->rule.cfa_kind == UNWIND_CFA_SIGNAL) return step_by_signal(walk);
+    /* No call has one byte, so no call has this return address. Go begins goroutines with one in runtime.goexit, and
+     * does not clear the memory in which its caller is looked for. */
+    if (cached->is_start && !walk->is_exact) return STEP_OUTERMOST;
+    return step_by_rule(walk, &found);
 }
 
 size_t unwinder_walk(struct unwinder *unwinder, const struct unwind_process *process,

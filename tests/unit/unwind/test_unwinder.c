@@ -545,6 +545,29 @@ TEST(test_debug_frame) {
     }
 }
 
+/* The stack of a goroutine begins with the address of the second instruction of runtime.goexit, after a nop. The words
+ * above it are left from earlier uses of the memory. A function that was interrupted at such an address has a caller.
+ */
+TEST(test_planted_return_addresses) {
+    enum { PLANTED = FILE_START + TESTED_AT + 1 };
+    write_file(UNWINDER_X86_64, SPAN(""));
+    begin_sample(JIT_START);
+    set_register(fp, stack_word_at(0));
+    sample.stack[0] = 0;
+    sample.stack[1] = PLANTED;
+    sample.stack[2] = HANDLED;
+    ASSERT_FRAMES(OUTERMOST, JIT_START, PLANTED);
+    sample.stack[1] = PLANTED + 1;
+    sample.stack[2] = OUTER;
+    ASSERT_FRAMES(OUTERMOST, JIT_START, PLANTED + 1, OUTER);
+    begin_sample(PLANTED);
+    sample.stack[0] = OUTER;
+    ASSERT_FRAMES(OUTERMOST, PLANTED, OUTER);
+    begin_sample(PLANTED - 1);
+    sample.stack[0] = OUTER;
+    ASSERT_FRAMES(OUTERMOST, PLANTED - 1, OUTER);
+}
+
 /* ---- Around walks. ---- */
 
 TEST(test_frames_max) {
