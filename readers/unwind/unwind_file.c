@@ -88,10 +88,10 @@ bool unwind_file_find(struct unwind_file *file, uint64_t address, struct unwind_
                       const struct unwind_image **image, bool *is_start) {
     for (size_t i = 0; i < sizeof file->entries / sizeof *file->entries; i++) {
         struct unwind_entries *entries = &file->entries[i];
-        uint64_t start, end;
+        uint64_t start;
         *image = &entries->image;
-        if (!entries->index.count || !unwind_index_find(&entries->index, address, rule)) continue;
-        *is_start = unwind_index_find_function(&entries->index, address, &start, &end) && start == address;
+        if (!entries->index.count || !unwind_index_find(&entries->index, address, rule, &start)) continue;
+        *is_start = start == address;
         return true;
     }
     return false;

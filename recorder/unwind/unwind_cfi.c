@@ -321,7 +321,7 @@ bool unwind_index_find_function(struct unwind_index *index, uint64_t address, ui
     return true;
 }
 
-bool unwind_index_find(struct unwind_index *index, uint64_t address, struct unwind_rule *rule) {
+bool unwind_index_find(struct unwind_index *index, uint64_t address, struct unwind_rule *rule, uint64_t *start) {
     uint64_t offset = address - index->image->base;
     const struct unwind_function *function = address < index->image->base ? NULL : find_function(index, offset);
     struct fde fde;
@@ -329,9 +329,11 @@ bool unwind_index_find(struct unwind_index *index, uint64_t address, struct unwi
     if (!function) return false;
     if (function->entry == TRAMPOLINE) {
         rule->cfa_kind = UNWIND_CFA_SIGNAL;
+        *start = index->image->base + function->start;
         return offset - function->start < TRAMPOLINE_BYTES_BEFORE + TRAMPOLINE_BYTES;
     }
     if (!parse_fde_of(index, function, address, &fde)) return false;
+    *start = fde.start;
     if (index->cie.is_signal)
         rule->cfa_kind = UNWIND_CFA_SIGNAL;
     else

@@ -49,5 +49,6 @@ bool unwind_index_find_entries(const struct unwind_index *index, uint64_t *start
 /* Finds the function at an address, by its own entry. Returns false if no function has that address. */
 bool unwind_index_find_function(struct unwind_index *index, uint64_t address, uint64_t *start, uint64_t *end);
 
-/* Finds the rule at an address. Returns false if no function has that address. [signal-safe] */
-bool unwind_index_find(struct unwind_index *index, uint64_t address, struct unwind_rule *rule);
+/* Finds the rule at an address, and the start of the function. Returns false if no function has that address.
+ * [signal-safe] */
+bool unwind_index_find(struct unwind_index *index, uint64_t address, struct unwind_rule *rule, uint64_t *start);

@@ -63,13 +63,14 @@ void unwind_table_destroy(struct unwind_table *table) {
 /* The index remembers the common entry that was parsed last. So each search has a copy of the index. */
 void unwind_table_find(const struct unwind_table *table, uint64_t offset, struct unwind_rule *rule) {
     struct unwind_index index = table->index;
-    unwind_index_find(&index, table->image.base + offset, rule);
+    uint64_t start;
+    unwind_index_find(&index, table->image.base + offset, rule, &start);
 }
 
 static bool find_function(const struct unwind_table *table, uint64_t address, uint64_t *start, uint64_t *end) {
     struct unwind_index index = table->index;
     struct unwind_rule rule;
-    return unwind_index_find_function(&index, address, start, end) && unwind_index_find(&index, *start, &rule) &&
+    return unwind_index_find_function(&index, address, start, end) && unwind_index_find(&index, *start, &rule, start) &&
            rule.cfa_kind == UNWIND_CFA_REGISTER && rule.cfa_register == UNWIND_SP &&
            rule.cfa_offset == UNWIND_ENTRY_DEPTH;
 }
