@@ -65,14 +65,16 @@ static struct unwind_file *file_of_code(struct perf_unwind *unwind, uint64_t num
     return file ? *file : NULL;
 }
 
-/* Python makes a copy of a small piece of machine code for each of its functions, which calls the interpreter and has
- * no call frame information. On x86-64 its frame is one word, which lets the stack be aligned, or is the frame pointer:
- * Python/asm_trampoline.S. */
-static uint32_t frame_bytes_of(const struct mapping_search *search, const struct jit_code *code) {
+/* Describes frames of code that has no call frame information.
+ *
+ * Python makes a copy of a small piece of machine code for each of its functions, which calls the interpreter. On
+ * x86-64 its frame is one word, which lets the stack be aligned, or is the frame pointer: Python/asm_trampoline.S. V8
+ * does not align its frames. Java does, and so do compilers that call C. */
+static void describe_frames(const struct jit_code *code, struct unwind_mapping *out) {
     struct script_name name;
-    if (!code || search->machine != UNWINDER_X86_64) return 0;
     script_name_parse(code->name, &name);
-    return name.kind == SCRIPT_PYTHON ? sizeof(uint64_t) : 0;
+    out->frame_bytes = name.kind == SCRIPT_PYTHON ? sizeof(uint64_t) : 0;
+    out->is_aligned = name.kind == SCRIPT_NONE;
 }
 
 /* Memory without a file may have generated code of many functions, each with its own call frame information. So what is
@@ -82,9 +84,9 @@ static struct unwind_mapping generated_at(const struct mapping_search *search, u
     const struct jit_code *code = perf_places_generated(search->unwind->code, search->pid, address, &number);
     /* Distances in call frame information have 32 bits. */
     bool has_rules = code && code->eh_frame.bytes_count && code->size_bytes <= INT32_MAX;
-    if (!has_rules)
-        return (struct unwind_mapping){
-            .start = address, .end = address + 1, .frame_bytes = frame_bytes_of(search, code)};
+    struct unwind_mapping alone = {.start = address, .end = address + 1};
+    if (code && search->machine == UNWINDER_X86_64) describe_frames(code, &alone);
+    if (!has_rules) return alone;
     return (struct unwind_mapping){.start = code->address,
                                    .end = code->address + code->size_bytes,
                                    .file = file_of_code(search->unwind, number, code)};

@@ -478,6 +478,12 @@ static enum step step_by_frame_size(struct walk *walk) {
     return is_in_frame ? step_by_frame_pointer(walk) : step_by_leaf(walk, walk->mapping.frame_bytes);
 }
 
+/* Returns whether interrupted generated code has no frame: it is a stub, or it has not set up its frame yet, or has
+ * left it. Then only the return address lies below the caller's frame, and the frame pointer is the caller's. */
+static bool is_frameless(const struct walk *walk) {
+    return walk->mapping.is_aligned && walk->is_exact && sp_of(walk) % 16 == 8;
+}
+
 /* Steps out of code without a rule. In a file that was read, such code is a linkage stub or assembly, mostly without a
  * frame. Generated code and the code of unreadable files mostly have frame pointers. */
 static enum step step_without_rule(struct walk *walk, const struct unwind_file *file, uint64_t address) {
@@ -506,6 +512,7 @@ static enum step step_out(struct walk *walk) {
     uint64_t lookup = walk->is_exact ? walk->now.pc : walk->now.pc - 1, address = 0;
     bool is_mapped = find_mapping(walk, lookup);
     if (is_mapped && walk->mapping.frame_bytes && !walk->is_exact) return step_by_frame_size(walk);
+    if (is_mapped && is_frameless(walk) && step_by_leaf(walk, 0) == STEP_TAKEN) return STEP_TAKEN;
     struct unwind_file *file = is_mapped ? walk->mapping.file : NULL;
     if (!file) return step_without_rule(walk, NULL, 0);
     read_file(walk->unwinder, file);

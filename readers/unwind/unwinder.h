@@ -77,6 +77,7 @@ struct unwind_mapping {
     uint64_t file_offset;     /* file offset of the byte at `start` */
     struct unwind_file *file; /* NULL: no file, as with generated code */
     uint32_t frame_bytes;     /* between the sp of the calls of generated code and its return address; 0: unknown */
+    bool is_aligned;          /* generated code for x86-64, whose frames are multiples of 16 bytes, as the ABI says */
 };
 
 /* Finds the mapping that contains the address. Returns false if there is none: then the address is not code. Only

@@ -182,8 +182,9 @@ enum { STACK_AT = 0x7000000, STACK_WORDS = 256, FILE_START = 0x400000, JIT_START
 /* Return addresses into the outermost function, the signal trampoline and generated code. */
 enum { OUTER = FILE_START + OUTER_AT + 0x10, HANDLED = FILE_START + SIGNAL_AT, GENERATED = JIT_START + 0x100 };
 
-/* Generated code from here on has frames of one word. */
+/* Generated code from here on has frames of one word, and later aligned ones. */
 enum { WORD_FRAMES_START = JIT_START + 0x1000, IN_WORD_FRAME = WORD_FRAMES_START + 0x100 };
+enum { ALIGNED_START = JIT_START + 0x2000, ALIGNED = ALIGNED_START + 0x100 };
 
 static struct {
     struct unwind_registers registers;
@@ -218,10 +219,13 @@ static void begin_sample(uint64_t pc) {
 static bool find_mapping(void *context, uint64_t address, struct unwind_mapping *mapping) {
     bool is_file = address >= FILE_START + CODE_AT && address < FILE_START + HEADER_AT;
     *mapping = (struct unwind_mapping){.start = JIT_START, .end = JIT_START + 0x1000};
-    if (is_file) *mapping = (struct unwind_mapping){FILE_START + CODE_AT, FILE_START + HEADER_AT, CODE_AT, context, 0};
+    if (is_file)
+        *mapping = (struct unwind_mapping){FILE_START + CODE_AT, FILE_START + HEADER_AT, CODE_AT, context, 0, false};
     if (address >= WORD_FRAMES_START)
         *mapping =
             (struct unwind_mapping){.start = WORD_FRAMES_START, .end = WORD_FRAMES_START + 0x1000, .frame_bytes = 8};
+    if (address >= ALIGNED_START)
+        *mapping = (struct unwind_mapping){.start = ALIGNED_START, .end = ALIGNED_START + 0x1000, .is_aligned = true};
     return is_file || (address >= JIT_START && address < mapping->end);
 }
 
@@ -378,6 +382,40 @@ TEST(test_generated_code_with_frames_of_a_word) {
     sample.stack[3] = GENERATED;
     sample.stack[8] = OUTER;
     ASSERT_FRAMES(OUTERMOST, TESTED, IN_WORD_FRAME, GENERATED, OUTER);
+}
+
+/* Moves the thread into generated code that is called by GENERATED, whose own frame pointer leads to OUTER. On top of
+ * the stack is the return address of the call, or what an earlier call left there. */
+static void begin_aligned(uint64_t pc, uint64_t stack_pointer) {
+    write_file(UNWINDER_X86_64, SPAN(""));
+    begin_sample(pc);
+    set_register(sp, stack_pointer);
+    set_register(fp, stack_word_at(8));
+    sample.stack[1] = GENERATED;
+    sample.stack[2] = GENERATED + 1;
+    sample.stack[8] = 0;
+    sample.stack[9] = OUTER;
+}
+
+TEST(test_aligned_generated_code_without_a_frame) {
+    begin_aligned(ALIGNED, stack_word_at(1));
+    ASSERT_FRAMES(OUTERMOST, ALIGNED, GENERATED, OUTER);
+    /* A word that is no code is none of a call. */
+    sample.stack[1] = 0x123456789;
+    ASSERT_FRAMES(OUTERMOST, ALIGNED, OUTER);
+    /* In a frame, the word is stale. */
+    begin_aligned(ALIGNED, stack_word_at(2));
+    ASSERT_FRAMES(OUTERMOST, ALIGNED, OUTER);
+    /* Frames of other code may have any size. */
+    begin_aligned(GENERATED + 2, stack_word_at(1));
+    ASSERT_FRAMES(OUTERMOST, GENERATED + 2, OUTER);
+    /* Code that calls has a frame. */
+    begin_tested(SPAN("\x0e\x10"), 0);
+    sample.stack[1] = ALIGNED;
+    sample.stack[3] = GENERATED;
+    sample.stack[9] = OUTER;
+    sample.stack[8] = 0;
+    ASSERT_FRAMES(OUTERMOST, TESTED, ALIGNED, OUTER);
 }
 
 TEST(test_stubs) {
