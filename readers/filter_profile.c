@@ -2,6 +2,7 @@
  * of threads come in any order. */
 #include "filter.h"
 #include "libconvert/base/memory.h"
+#include "libconvert/profile/weighed_sample.h"
 
 static struct time_range range_of_samples(const struct profile *profile) {
     struct time_range range = TIME_RANGE_EMPTY;
@@ -11,6 +12,45 @@ static struct time_range range_of_samples(const struct profile *profile) {
     }
     return range;
 }
+
+/* ---- Waits that are partly kept. ---- */
+
+/* Returns whether the samples are the start and the end of a wait. Together they weigh the time between them. Profiles
+ * have rounded times. */
+static bool is_wait(const struct weighing *weighing, const struct sample *start, const struct sample *end) {
+    enum { ROUNDED_NS = 1000 };
+    if (start->stack.index != end->stack.index || !weighing_is_resting(weighing, start->stack)) return false;
+    double weight_ms =
+        profile_weight_of(weighing->profile, start->weight) + profile_weight_of(weighing->profile, end->weight);
+    double left_ns = weight_ms * 1e6 - ((double)end->time_ns - (double)start->time_ns);
+    return left_ns >= -ROUNDED_NS && left_ns <= ROUNDED_NS;
+}
+
+static void cut_wait(const struct filter *filter, struct profile *profile, struct sample *start, struct sample *end) {
+    int64_t length_ns = filter_length_ns(filter, start->time_ns, end->time_ns);
+    filter_cut(filter, &start->time_ns, &end->time_ns);
+    start->weight = profile_weight_encode(profile, (struct decimal){.mantissa = length_ns - length_ns / 2});
+    end->weight = profile_weight_encode(profile, (struct decimal){.mantissa = length_ns / 2});
+}
+
+/* A wait is in each part of the time that it crosses, even if it neither starts nor ends there. */
+static void cut_waits(const struct filter *filter, struct profile *profile) {
+    struct weighing weighing;
+    if (!filter_has(filter, GECKO_CONVERT_FILTER_TIME) || profile->meta.weight_type != WEIGHT_TRACING_MS) return;
+    weighing_init(&weighing, profile);
+    for (uint32_t i = 0; i < profile->threads.count && weighing.idle_stacks; i++) {
+        struct samples *samples = &profile_thread_at(profile, (thread_id){i})->samples;
+        for (uint32_t j = 1; j < samples_count(samples); j++) {
+            struct sample *start = samples_at(samples, j - 1), *end = samples_at(samples, j);
+            if (!is_wait(&weighing, start, end)) continue;
+            cut_wait(filter, profile, start, end);
+            j++; /* the end of a wait is not the start of another one */
+        }
+    }
+    weighing_fini(&weighing);
+}
+
+/* ---- What belongs to threads. ---- */
 
 static bool keeps(struct filter *filter, const struct profile *profile, thread_id thread, int64_t time_ns,
                   enum gecko_convert_unit unit) {
@@ -147,6 +187,7 @@ void filter_profile(struct filter *filter, struct profile *profile) {
     if (!time_range_is_empty(&filter->range)) filter_start(filter, filter->range.first_ns, profile->failure);
     thread_id *kept = failure_is_set(profile->failure) ? NULL : kept_threads(filter, profile);
     if (!kept) return;
+    cut_waits(filter, profile);
     filter_counters(filter, profile, kept);
     filter_overheads(filter, profile, kept);
     for (uint32_t i = 0; i < profile->threads.count; i++) {
