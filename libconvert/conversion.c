@@ -218,6 +218,7 @@ static void cut_times(struct conversion *conversion) {
     struct filter filter;
     filter_init(&filter, options->filters, options->filter_count, &conversion->failure);
     filter_select(&filter, FILTER_KINDS_OF_TIMES);
+    filter.follows_reading = true;
     if (filter.kinds && conversion->merge.runs)
         failure_set(&conversion->failure, FAILURE_USAGE, "--time: runs are merged whole");
     if (filter_awaits_markers(&filter)) filter_find_ranges(&filter, &conversion->profile);

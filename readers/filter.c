@@ -448,7 +448,10 @@ void filter_enter(const struct filter *filter, struct ledger *ledger) {
     for (enum gecko_convert_unit unit = 0; unit < LEDGER_UNIT_COUNT; unit++)
         for (unsigned kind = 0; kind < FILTER_KIND_COUNT; kind++) {
             const struct ledger_tally *tally = &filter->tallies[kind][unit];
-            ledger_account(ledger, unit, LEDGER_FILTERED, kinds[kind].cause, tally->count, &tally->first);
+            if (filter->follows_reading)
+                ledger_take_kept(ledger, unit, LEDGER_FILTERED, kinds[kind].cause, tally->count);
+            else
+                ledger_account(ledger, unit, LEDGER_FILTERED, kinds[kind].cause, tally->count, &tally->first);
         }
     for (unsigned kind = 0; kind < FILTER_KIND_COUNT; kind++)
         ledger_enter(ledger, LEDGER_VALUES, LEDGER_NOTED, kinds[kind].marker_cause, filter->marker_counts[kind], NULL);

@@ -37,6 +37,7 @@ struct filter {
     struct column terms;     /* struct filter_term */
     unsigned kinds;          /* a bit for each kind of which a filter was given */
     bool has_percent;        /* a time is in percent */
+    bool follows_reading;    /* readers have entered as kept what the filters leave out */
     bool is_started;         /* `times` has the given times on the trace's clock */
     struct time_range range; /* the samples' range, if the trace tells it before them */
     struct column times; /* struct kept_time, in order and without overlaps; before is_started, only those of markers */

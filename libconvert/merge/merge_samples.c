@@ -119,8 +119,8 @@ static void drop_samples(struct merge_input *input, const thread_id *threads, co
         samples_fini(samples);
         *samples = kept;
     }
-    ledger_lose_kept(ledger, LEDGER_SAMPLES, cause, count);
-    if (ledger->read[LEDGER_PERIODS]) ledger_lose_kept(ledger, LEDGER_PERIODS, cause, periods);
+    ledger_take_kept(ledger, LEDGER_SAMPLES, LEDGER_LOST, cause, count);
+    if (ledger->read[LEDGER_PERIODS]) ledger_take_kept(ledger, LEDGER_PERIODS, LEDGER_LOST, cause, periods);
 }
 
 void merge_choose_samples(struct merge *merge, const struct merge_tasks *tasks) {

@@ -82,7 +82,8 @@ void ledger_enter_tallies(struct ledger *ledger, const struct ledger_cause *caus
     }
 }
 
-void ledger_lose_kept(struct ledger *ledger, enum gecko_convert_unit unit, struct text cause, uint64_t count) {
+void ledger_take_kept(struct ledger *ledger, enum gecko_convert_unit unit, enum gecko_convert_fate fate,
+                      struct text cause, uint64_t count) {
     uint64_t left = count;
     for (size_t i = 0; i < ledger->entries.count && left; i++) {
         struct ledger_entry *entry = column_at(&ledger->entries, i);
@@ -91,7 +92,7 @@ void ledger_lose_kept(struct ledger *ledger, enum gecko_convert_unit unit, struc
         entry->count -= taken;
         left -= taken;
     }
-    ledger_enter(ledger, unit, LEDGER_LOST, cause, count - left, NULL);
+    ledger_enter(ledger, unit, fate, cause, count - left, NULL);
 }
 
 uint64_t ledger_sum(const struct ledger *ledger, enum gecko_convert_unit unit, enum gecko_convert_fate fate) {

@@ -88,8 +88,9 @@ static inline void ledger_tally_add(struct ledger_tally *tally, uint64_t count, 
 void ledger_enter_tallies(struct ledger *ledger, const struct ledger_cause *causes, const struct ledger_tally *tallies,
                           size_t cause_count);
 
-/* Enters as lost what was entered as kept before: up to `count` of the unit, from the first entries on. */
-void ledger_lose_kept(struct ledger *ledger, enum gecko_convert_unit unit, struct text cause, uint64_t count);
+/* Enters as lost or filtered what was entered as kept before: up to `count` of the unit, from the first entries on. */
+void ledger_take_kept(struct ledger *ledger, enum gecko_convert_unit unit, enum gecko_convert_fate fate,
+                      struct text cause, uint64_t count);
 
 /* Returns how many of the unit met that fate. */
 uint64_t ledger_sum(const struct ledger *ledger, enum gecko_convert_unit unit, enum gecko_convert_fate fate);
