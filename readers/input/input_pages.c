@@ -6,6 +6,10 @@
 
 #include "libconvert/base/thread_pool.h"
 
+#ifndef MADV_POPULATE_READ
+enum { MADV_POPULATE_READ = 22 }; /* C libraries know it since 2022; older kernels refuse it, which does no harm */
+#endif
+
 /* The thread is some milliseconds ahead of the fastest reader. Each release interrupts the processors on which other
  * threads of the program run. */
 enum {
