@@ -523,8 +523,8 @@ static enum step step_out(struct walk *walk) {
     struct found_rule found = {.rule = &cached->rule, .image = cached->image, .slide = lookup - address};
     if (!cached->image || cached->rule.cfa_kind == UNWIND_CFA_UNKNOWN) return step_without_rule(walk, file, address);
     if (cached->rule.cfa_kind == UNWIND_CFA_SIGNAL) return step_by_signal(walk);
-    /* No call has one byte, so no call has this return address. Go begins goroutines with one in runtime.goexit, and
-     * does not clear the memory in which its caller is looked for. */
+    /* No call instruction has one byte, so none has this return address. On x86-64, Go begins goroutines with such an
+     * address in runtime.goexit, and does not clear the memory in which its caller is looked for. */
     if (cached->is_start && !walk->is_exact) return STEP_OUTERMOST;
     return step_by_rule(walk, &found);
 }
