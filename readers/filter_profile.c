@@ -180,6 +180,15 @@ static void forget_empty_processes(struct profile *profile) {
         ((struct process *)column_at(&profile->processes, i))->has_lost_content = false;
 }
 
+/* Besides the samples that were read, there are some where threads begin and stop waiting. */
+static void account_for_waits(struct profile *profile) {
+    uint64_t count = 0, known_count = ledger_sum(&profile->ledger, LEDGER_SAMPLES, LEDGER_KEPT);
+    COLUMN_EACH(const struct thread, thread, &profile->threads) count += samples_count(&thread->samples);
+    if (count > known_count)
+        ledger_account(&profile->ledger, LEDGER_SAMPLES, LEDGER_KEPT,
+                       TEXT("sample where a thread begins or stops waiting"), count - known_count, NULL);
+}
+
 void filter_profile(struct filter *filter, struct profile *profile) {
     const struct time_range events = profile_events(profile);
     filter->range = range_of_samples(profile);
@@ -187,6 +196,7 @@ void filter_profile(struct filter *filter, struct profile *profile) {
     if (!time_range_is_empty(&filter->range)) filter_start(filter, filter->range.first_ns, profile->failure);
     thread_id *kept = failure_is_set(profile->failure) ? NULL : kept_threads(filter, profile);
     if (!kept) return;
+    if (filter->follows_reading) account_for_waits(profile);
     cut_waits(filter, profile);
     filter_counters(filter, profile, kept);
     filter_overheads(filter, profile, kept);
