@@ -52,7 +52,7 @@ static void check_options(const struct input_loader *loader, const struct filter
         bool is_useless = filter_has(filter, kind) && !(reader->filter_kinds >> kind & 1);
         if (is_alone || kind == GECKO_CONVERT_FILTER_TIME)
             refuse_option(loader, filter_name(kind), is_useless);
-        else
+        else if (kind != GECKO_CONVERT_FILTER_EVENT) /* events are perf's alone */
             note_option(loader, filter_name(kind), is_useless);
     }
     if (!is_alone) return; /* the other options may be for another input */

@@ -224,6 +224,12 @@ static const char *note_after(const struct gecko_convert_entry *entry, const cha
     return is_it ? entry->cause + start_bytes : NULL;
 }
 
+/* Returns whether the entry tells that an option has no effect. If there are several inputs, it begins with the name of
+ * one. */
+static bool is_of_option(const struct gecko_convert_entry *entry) {
+    return note_after(entry, "--") || (entry->fate == GECKO_CONVERT_FATE_NOTED && strstr(entry->cause, ": --"));
+}
+
 void report_append_sources(const struct gecko_convert_result *result, struct report_text *text) {
     unsigned listed = 0;
     for (size_t i = 0; i < result->entry_count; i++) {
@@ -270,7 +276,7 @@ void report_append_advice(const struct gecko_convert_result *result, struct repo
         if (advice && result->cut_stack_share > 0) {
             append_share(result->cut_stack_share, text);
             report_append(text, " of the stacks end early: %s", advice);
-        } else if (note_after(entry, "--")) { /* an option without effect */
+        } else if (is_of_option(entry)) {
             report_append(text, "%s", entry->cause);
         } else {
             continue;
