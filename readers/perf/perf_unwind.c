@@ -84,12 +84,13 @@ static struct unwind_mapping generated_at(const struct mapping_search *search, u
     const struct jit_code *code = perf_places_generated(search->unwind->code, search->pid, address, &number);
     /* Distances in call frame information have 32 bits. */
     bool has_rules = code && code->eh_frame.bytes_count && code->size_bytes <= INT32_MAX;
+    if (has_rules)
+        return (struct unwind_mapping){.start = code->address,
+                                       .end = code->address + code->size_bytes,
+                                       .file = file_of_code(search->unwind, number, code)};
     struct unwind_mapping alone = {.start = address, .end = address + 1};
     if (code && search->machine == UNWINDER_X86_64) describe_frames(code, &alone);
-    if (!has_rules) return alone;
-    return (struct unwind_mapping){.start = code->address,
-                                   .end = code->address + code->size_bytes,
-                                   .file = file_of_code(search->unwind, number, code)};
+    return alone;
 }
 
 static bool find_mapping(void *context, uint64_t address, struct unwind_mapping *out) {
