@@ -118,7 +118,7 @@ check "the server" make -C "$work/server"
 check "the server is recorded" recorded "$work/server.trace" "$work/profile.json" \
     "cd '$work/server' && GECKO_RECORDER=1 GECKO_RECORDER_OUTPUT='$work/server.trace' ./server" request 'render page'
 check_with_perf() {
-    if perf record -o "$work/probe.data" true >/dev/null 2>&1; then
+    if perf record -B -o "$work/probe.data" true >/dev/null 2>&1; then
         check "the server with perf on the same clock" profiled -k CLOCK_MONOTONIC
         check "the server with perf on its own clock" profiled
     else

@@ -17,6 +17,8 @@ import sys
 import tempfile
 import zlib
 
+from perf_record import perf_record
+
 converter = os.path.abspath(sys.argv[1])
 
 PROGRAM = """
@@ -121,7 +123,7 @@ def check(folder, data, fields, expected):
 
 def record(folder, name, options):
     data = folder / f"{name}.data"
-    run("perf", "record", "-q", "-o", data, *options, folder / "app")
+    perf_record(data, *options, folder / "app")
     return data
 
 

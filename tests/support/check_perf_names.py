@@ -16,6 +16,8 @@ import subprocess
 import sys
 import tempfile
 
+from perf_record import perf_record
+
 converter = os.path.abspath(sys.argv[1])
 support = pathlib.Path(__file__).resolve().parent
 counts = collections.Counter()
@@ -170,7 +172,7 @@ def functions(stacks):
 
 
 def record(data, program, *options):
-    return run("perf", "record", "-q", "-o", data, "-e", "cpu-clock", "-F", "999", "-g", *options, *program, cwd=data.parent)
+    return perf_record(data, "-e", "cpu-clock", "-F", "999", "-g", *options, *program, cwd=data.parent)
 
 
 def check_agreement(folder):
